@@ -1,0 +1,14 @@
+"""Code and prose to words: the tokens that `code words` retrieval and sub-token vocabularies are made of.
+
+`getHTTPResponse_v2` gives `get http response v 2`. Words are lower-cased runs of letters, split where the case says that
+a new word begins, and runs of digits; underscores, punctuation and white space only separate.
+"""
+
+import re
+
+_WORD = re.compile(r"[A-Z]+(?![^\W\d_A-Z])|[A-Z]?[^\W\d_A-Z]+|\d+")
+
+
+def code_words(text: str) -> list[str]:
+    """The words of text in order, lower-cased; empty if text holds no letter and no digit."""
+    return [word.lower() for word in _WORD.findall(text)]
