@@ -1,7 +1,7 @@
 """Code and prose to words: the tokens that `code words` retrieval and sub-token vocabularies are made of.
 
-`getHTTPResponse_v2` gives `get http response v 2`. Words are lower-cased runs of letters, split where the case says that
-a new word begins, and runs of digits; underscores, punctuation and white space only separate.
+`getHTTPResponse_v2` gives `get http response v 2`. Words are lower-cased runs of letters, split where the case says
+that a new word begins, and runs of digits; underscores, punctuation and white space only separate.
 """
 
 import re

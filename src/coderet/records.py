@@ -1,0 +1,300 @@
+"""The glossary: what corpora, queries, qrels, runs and scorecards are.
+
+Whatever grows with a corpus is columns: Arrow tables with `large_string` columns and NumPy arrays, memory-mapped where
+they come from disk, never lists of small objects. Records check themselves once, when made, so nothing below checks
+again.
+
+One order rules everything. The documents of a corpus lie in *descending id*, by UTF-8 bytes. Equal scores rank in
+descending document id, which is trec_eval's rule; so among equal scores the lowest row comes first, and an index that
+keeps the lowest row among ties obeys the rule at its cutoff too.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+DOCUMENTS = pa.schema([("id", pa.large_string()), ("title", pa.large_string()), ("text", pa.large_string())])
+QUERIES = pa.schema(
+    [
+        ("id", pa.large_string()),
+        ("text", pa.large_string()),
+        ("excluded", pa.large_list(pa.large_string())),
+        ("withheld", pa.large_list(pa.large_string())),
+    ]
+)
+QRELS = pa.schema(
+    [("query_id", pa.large_string()), ("document_id", pa.large_string()), ("grade", pa.float32())],
+)
+PAIRS = pa.schema(
+    [
+        ("pair_id", pa.large_string()),
+        ("repository", pa.large_string()),
+        ("path", pa.large_string()),
+        ("language", pa.large_string()),
+        ("name", pa.large_string()),
+        ("query", pa.large_string()),
+        ("code", pa.large_string()),
+        ("start_line", pa.int32()),
+        ("end_line", pa.int32()),
+    ]
+)
+
+NO_HIT = -1
+FIELD_SEPARATOR = " "
+
+
+class DataError(ValueError):
+    """Data that would give a wrong number: says what was found, what was wanted and what to do."""
+
+
+def check_schema(table: pa.Table, schema: pa.Schema, what: str) -> None:
+    """Raise DataError unless table has exactly schema's columns and types."""
+    if table.schema.remove_metadata() != schema:
+        raise DataError(f"{what} has columns {table.schema.names}, wanted {schema.names}")
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """Documents in descending id. A document's *row* is its place here.
+
+    table has the columns of DOCUMENTS: ids are distinct and not empty; a missing title is the empty string.
+    """
+
+    name: str
+    table: pa.Table
+
+    def __len__(self) -> int:
+        return self.table.num_rows
+
+    @property
+    def ids(self) -> pa.ChunkedArray:
+        return self.table["id"]
+
+    def texts(self, fields: Iterable[str] = ("text",), rows: slice = slice(None)) -> pa.ChunkedArray:
+        """What an encoder or an index reads of the documents in rows: the fields that are not empty, joined by a space.
+
+        `("text",)` is CoIR's assembly, `("title", "text")` is MTEB's. Missing and empty titles give the same text.
+        """
+        table = self.table if rows == slice(None) else self.table.slice(rows.start, rows.stop - rows.start)
+        return assemble(table, fields)
+
+    def rows_of(self, ids: pa.Array | pa.ChunkedArray) -> np.ndarray:
+        """(N,) int64 rows of the documents with these ids, NO_HIT where there is none."""
+        found = pc.index_in(ids, value_set=self.ids.combine_chunks())
+        return pc.fill_null(found, NO_HIT).to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def assemble(table: pa.Table, fields: Iterable[str]) -> pa.ChunkedArray:
+    """The named text columns of table joined by a space, empty and missing ones left out; joined text is stripped."""
+    fields = tuple(fields)
+    unknown = set(fields) - {"title", "text"}
+    if unknown or not fields:
+        raise DataError(f"text_fields is {list(fields)}; wanted one or both of title, text")
+    if fields == ("text",):
+        return table["text"]
+    parts = [pc.if_else(pc.equal(table[name], ""), None, table[name]) for name in fields]
+    joined = pc.binary_join_element_wise(*parts, FIELD_SEPARATOR, null_handling="skip")
+    return pc.utf8_trim_whitespace(joined)
+
+
+@dataclass(frozen=True, eq=False)
+class Queries:
+    """Questions in the order given. table has the columns of QUERIES.
+
+    excluded names documents that may never be a hit of that query (itself, where queries are documents too);
+    withheld names its own canonical answer, kept out of a generator's context but not out of the run.
+    """
+
+    table: pa.Table
+
+    def __len__(self) -> int:
+        return self.table.num_rows
+
+    @property
+    def ids(self) -> pa.ChunkedArray:
+        return self.table["id"]
+
+    @property
+    def texts(self) -> pa.ChunkedArray:
+        return self.table["text"]
+
+    @cached_property
+    def largest_exclusion(self) -> int:
+        """How much deeper than k a search must go so that k hits are left once the excluded ones are taken out."""
+        return int(pc.max(pc.list_value_length(self.table["excluded"])).as_py() or 0) if len(self) else 0
+
+
+@dataclass(frozen=True, eq=False)
+class Qrels:
+    """Judgements. table has the columns of QRELS; a document that is not named counts as not relevant."""
+
+    table: pa.Table
+
+    def __len__(self) -> int:
+        return self.table.num_rows
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A corpus, its queries and their qrels.
+
+    depth: hits kept a query, None for the depth of the benchmark's params. metrics: those this dataset is judged by,
+    empty for the benchmark's.
+    """
+
+    name: str
+    corpus: Corpus
+    queries: Queries
+    qrels: Qrels
+    depth: int | None = None
+    metrics: tuple[str, ...] = ()
+
+
+class Draft(NamedTuple):
+    """A dataset on its way to disk: what a benchmark's `collect` yields. documents are streamed, in any order."""
+
+    name: str
+    documents: Iterable[pa.RecordBatch] | str  # the batches, or the name of a corpus that an earlier draft brought
+    queries: pa.Table
+    qrels: pa.Table
+    depth: int | None = None
+    metrics: tuple[str, ...] = ()
+    documents_expected: int | None = None
+    queries_expected: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """The hits of every query, best first: the only currency between what retrieves and what judges.
+
+    query_ids: (Q,) ids. rows: (Q, k) int64 rows of `corpus`, NO_HIT after the last hit of a query. scores: (Q, k)
+    float32, higher is better, -inf where there is no hit. Made by `Run.of`, which puts equal scores into the one order.
+    """
+
+    corpus: Corpus
+    query_ids: pa.ChunkedArray
+    rows: np.ndarray
+    scores: np.ndarray
+
+    @classmethod
+    def of(cls, corpus: Corpus, query_ids: pa.ChunkedArray | pa.Array, rows: np.ndarray, scores: np.ndarray) -> "Run":
+        """A run from hits in any order; NaN scores, rows outside the corpus and repeated documents raise DataError."""
+        rows = np.ascontiguousarray(rows, dtype=np.int64)
+        scores = np.ascontiguousarray(scores, dtype=np.float32)
+        if isinstance(query_ids, pa.Array):
+            query_ids = pa.chunked_array([query_ids])
+        if rows.shape != scores.shape or rows.ndim != 2 or len(rows) != len(query_ids):
+            raise DataError(
+                f"{len(query_ids)} queries, rows {rows.shape} and scores {scores.shape} do not belong together"
+            )
+        if rows.size and (rows.max() >= len(corpus) or rows.min() < NO_HIT):
+            raise DataError(
+                f"rows reach from {rows.min()} to {rows.max()} but corpus {corpus.name} has {len(corpus)} documents; "
+                "this index does not belong to this corpus: index it again"
+            )
+        missing = rows == NO_HIT
+        if np.isnan(scores[~missing]).any():
+            raise DataError(f"{int(np.isnan(scores[~missing]).sum())} hits have a score that is not a number")
+        scores = np.where(missing, np.float32(-np.inf), scores)
+        order = np.lexsort((np.where(missing, len(corpus), rows), -scores, missing), axis=1) if rows.size else None
+        if order is not None:
+            rows, scores = np.take_along_axis(rows, order, 1), np.take_along_axis(scores, order, 1)
+            by_row = np.sort(rows, axis=1)
+            if ((by_row[:, 1:] == by_row[:, :-1]) & (by_row[:, 1:] != NO_HIT)).any():
+                raise DataError("a query has the same document twice among its hits")
+        return cls(corpus, query_ids, rows, scores)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def depth(self) -> int:
+        return self.rows.shape[1]
+
+    def top(self, k: int) -> "Run":
+        """The first k hits of every query."""
+        return Run(self.corpus, self.query_ids, self.rows[:, :k], self.scores[:, :k])
+
+    def without(self, excluded: pa.ChunkedArray) -> "Run":
+        """This run less each query's excluded documents: a (Q,) column of id lists, as in `Queries`. Hits close up."""
+        lists = excluded.combine_chunks()
+        lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+        if not lengths.any():
+            return self
+        owners = np.repeat(np.arange(len(lengths)), lengths)
+        taken = self.corpus.rows_of(pc.list_flatten(lists))
+        stride = len(self.corpus) + 1
+        keys = np.arange(len(self))[:, None] * stride + self.rows
+        gone = np.isin(keys, (owners * stride + taken)[taken != NO_HIT]) & (self.rows != NO_HIT)
+        rows = np.where(gone, NO_HIT, self.rows)
+        scores = np.where(gone, np.float32(-np.inf), self.scores)
+        order = np.argsort(rows == NO_HIT, axis=1, kind="stable")
+        return Run(
+            self.corpus, self.query_ids, np.take_along_axis(rows, order, 1), np.take_along_axis(scores, order, 1)
+        )
+
+
+class Searcher(Protocol):
+    """An opened index: answers queries with hits."""
+
+    def search(self, queries: pa.ChunkedArray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """(Q, k) int64 rows and (Q, k) float32 scores, best first, NO_HIT and -inf where there are fewer than k."""
+        ...
+
+
+class Retriever(Protocol):
+    """What lies in models/retrievers/<name> and answers queries once a corpus is indexed."""
+
+    def save(self, folder: Path) -> None:
+        """Write everything that `load` needs into folder, which is new and empty."""
+        ...
+
+    def index(self, corpus: Corpus, folder: Path) -> Mapping[str, float | str]:
+        """Index corpus into folder, which is new and empty; returns facts for the results."""
+        ...
+
+    def open(self, corpus: Corpus, folder: Path) -> Searcher:
+        """The searcher over an index made by `index`; DataError if it does not belong to corpus."""
+        ...
+
+
+class Encoder(Protocol):
+    """Text to vectors. fingerprint names weights, revision, prefixes, lengths, pooling, precision: half a cache key."""
+
+    dim: int
+    fingerprint: str
+
+    def encode_queries(self, texts: pa.ChunkedArray) -> np.ndarray:
+        """(N, dim) float32."""
+        ...
+
+    def encode_documents(self, texts: pa.ChunkedArray) -> np.ndarray:
+        """(N, dim) float32."""
+        ...
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Facts about a benchmark; which files it is made of is in params.
+
+    collect: yields the drafts of its datasets from the folder of its raw files; settings are its entry in params.
+    metrics: what is computed; the first is the headline. mean: over all queries, or over datasets with equal weight.
+    """
+
+    name: str
+    collect: Callable[[Path, Mapping[str, object]], Iterator[Draft]]
+    metrics: tuple[str, ...]
+    mean: Literal["queries", "datasets"] = "queries"
+    licence: str = ""
+    source: str = ""
+    notes: str = field(default="", compare=False)
+
+    @property
+    def headline(self) -> str:
+        return self.metrics[0]
