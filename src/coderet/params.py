@@ -1,0 +1,271 @@
+"""params.yaml to frozen dataclasses: the one way in for whatever a person may turn.
+
+A key that is not known is refused with the nearest known one. The settings of a component (a retriever, a benchmark, a
+fusion) are checked against its constructor when it is made, by `registry.fit_arguments`; here they stay mappings.
+"""
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from coderet.registry import nearest
+
+FILE = Path("params.yaml")
+
+
+class ParamsError(ValueError):
+    """Something in params.yaml that cannot be meant: says where, what was wanted and the nearest known key."""
+
+
+@dataclass(frozen=True)
+class Mining:
+    """How pairs are cut out of source files; the filters are those of CodeSearchNet."""
+
+    languages: tuple[str, ...]
+    min_doc_tokens: int
+    min_code_lines: int
+    max_code_lines: int
+    drop_tests: bool
+    drop_special_methods: bool
+    valid_fraction: float
+    set_jaccard: float
+    multiset_jaccard: float
+    min_fingerprint_tokens: int
+    leak_query_words: int
+    processes: int
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """A tokenizer trained on the training pairs."""
+
+    kind: str
+    size: int
+    min_count: int
+
+
+@dataclass(frozen=True)
+class Retriever:
+    """kind names the class; fit, index and search are its settings, by the stage that turns on them."""
+
+    kind: str
+    fit: Mapping[str, Any]
+    index: Mapping[str, Any]
+    search: Mapping[str, Any]
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """What `retrievers.load` takes when searching."""
+        return {"kind": self.kind, "index": self.index, **self.search}
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """A run made of the runs of its members."""
+
+    kind: str
+    members: tuple[str, ...]
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """kind names the reader, source the pinned files; depth is how many hits a query are kept."""
+
+    kind: str
+    source: tuple[str, ...]
+    depth: int
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What is crossed with what. trained learn from pairs, untrained do not; runs are retrievers and fusions."""
+
+    sources: tuple[str, ...]
+    benchmarks: tuple[str, ...]
+    trained: tuple[str, ...]
+    untrained: tuple[str, ...]
+    retrievers: tuple[str, ...]
+    fusions: tuple[str, ...]
+    runs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """Bootstrap intervals of means over queries."""
+
+    confidence: float
+    resamples: int
+
+
+@dataclass(frozen=True)
+class Compare:
+    """The system that all others are tested against."""
+
+    baseline: str
+    permutations: int
+
+
+@dataclass(frozen=True)
+class Efficiency:
+    """How single queries are timed: the first ones warm up and are not counted."""
+
+    single_queries: int
+    warm_up: int
+
+
+@dataclass(frozen=True)
+class Params:
+    """The whole of params.yaml."""
+
+    code: str
+    expected_minutes: int
+    seed: int
+    threads: int
+    sources: Mapping[str, tuple[str, ...]]
+    mining: Mining
+    vocabulary: Vocabulary
+    benchmarks: Mapping[str, Benchmark]
+    retrievers: Mapping[str, Retriever]
+    fusions: Mapping[str, Fusion]
+    scoring: Scoring
+    efficiency: Efficiency
+    compare: Compare
+    grid: Grid = field(repr=False)
+
+
+def read(path: Path = FILE) -> Params:
+    """The params in path; ParamsError if it is missing, is not YAML, or says something that is not known."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ParamsError(f"there is no {path} in {Path.cwd()}; run from the folder that holds it") from None
+    try:
+        raw = yaml.load(text, _Loader)
+    except yaml.YAMLError as error:
+        raise ParamsError(f"{path} is not YAML: {error}") from None
+    return of(raw, str(path))
+
+
+def of(raw: Any, where: str = str(FILE)) -> Params:
+    """Params from what YAML gave."""
+    params = _record(Params, raw, where)
+    _check_grid(params, where)
+    return params
+
+
+def _check_grid(params: Params, where: str) -> None:
+    grid = params.grid
+    known: dict[str, Mapping[str, Any]] = {
+        "sources": params.sources,
+        "benchmarks": params.benchmarks,
+        "trained": params.retrievers,
+        "untrained": params.retrievers,
+        "retrievers": params.retrievers,
+        "fusions": params.fusions,
+    }
+    for axis, entries in known.items():
+        names = getattr(grid, axis)
+        for name in names:
+            if name not in entries:
+                family = "retrievers" if axis in ("trained", "untrained") else axis
+                raise ParamsError(
+                    f"{where}: grid.{axis} names {name!r}, which is not under {family}; "
+                    f"known: {', '.join(entries)}.{nearest(name, entries)}"
+                )
+        if len(set(names)) != len(names):
+            raise ParamsError(f"{where}: grid.{axis} names something twice: {list(names)}")
+    if sorted(grid.trained + grid.untrained) != sorted(grid.retrievers):
+        raise ParamsError(
+            f"{where}: every name in grid.retrievers must be in exactly one of grid.trained (it learns from pairs) and "
+            f"grid.untrained; found {list(grid.retrievers)} against {list(grid.trained)} and {list(grid.untrained)}"
+        )
+    if sorted(grid.retrievers + grid.fusions) != sorted(grid.runs):
+        raise ParamsError(
+            f"{where}: grid.runs must be grid.retrievers and grid.fusions together; "
+            f"found {list(grid.runs)}, wanted {list(grid.retrievers + grid.fusions)}"
+        )
+    for name in grid.fusions:
+        for member in params.fusions[name].members:
+            if member not in grid.retrievers:
+                raise ParamsError(
+                    f"{where}: fusions.{name}.members names {member!r}, which is not in grid.retrievers."
+                    f"{nearest(member, grid.retrievers)}"
+                )
+    if params.compare.baseline not in grid.runs:
+        raise ParamsError(
+            f"{where}: compare.baseline is {params.compare.baseline!r}, which is not in grid.runs: {list(grid.runs)}."
+            f"{nearest(params.compare.baseline, grid.runs)}"
+        )
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML in which a key that stands twice is an error, not a silent choice of the last."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        for key, (key_node, _) in zip(keys, node.value, strict=True):
+            if keys.count(key) > 1:
+                raise yaml.constructor.ConstructorError(None, None, f"{key!r} stands twice", key_node.start_mark)
+        return super().construct_mapping(node, deep)
+
+
+_OPEN = {Retriever: "search", Fusion: "settings", Benchmark: "settings"}
+_OPTIONAL: dict[type, dict[str, Any]] = {Retriever: {"fit": {}, "index": {}}}
+
+
+def _record(kind: type, raw: Any, where: str) -> Any:
+    """A dataclass from a mapping; keys that an open record does not name are its component's settings."""
+    if not isinstance(raw, Mapping):
+        raise ParamsError(f"{where} is {raw!r}; wanted a mapping")
+    names = [each.name for each in dataclasses.fields(kind)]
+    rest_name = _OPEN.get(kind)
+    given = dict(raw)
+    if rest_name:
+        names.remove(rest_name)
+        rest = {key: given.pop(key) for key in list(given) if key not in names}
+        given[rest_name] = rest
+    else:
+        for key in given:
+            if key not in names:
+                raise ParamsError(
+                    f"{where}: {key!r} is not a known key.{nearest(key, names)} Known: {', '.join(names)}"
+                )
+    for key, default in _OPTIONAL.get(kind, {}).items():
+        given.setdefault(key, default)
+    missing = [name for name in names if name not in given]
+    if missing:
+        near = nearest(missing[0], given.get(rest_name, {})) if rest_name else ""
+        raise ParamsError(f"{where} lacks {', '.join(missing)}.{near}")
+    hints = typing.get_type_hints(kind)
+    return kind(**{name: _value(hints[name], value, f"{where}: {name}") for name, value in given.items()})
+
+
+def _value(hint: Any, value: Any, where: str) -> Any:
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if dataclasses.is_dataclass(hint):
+        return _record(typing.cast(type, hint), value, where)
+    if origin is tuple:
+        if not isinstance(value, list):
+            raise ParamsError(f"{where} is {value!r}; wanted a list")
+        return tuple(_value(arguments[0], each, f"{where}[{i}]") for i, each in enumerate(value))
+    if hint is Any:
+        return value
+    if origin is not None and issubclass(origin, Mapping):
+        if not isinstance(value, Mapping):
+            raise ParamsError(f"{where} is {value!r}; wanted a mapping")
+        return types.MappingProxyType(
+            {str(key): _value(arguments[1], each, f"{where}.{key}") for key, each in value.items()}
+        )
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):
+        raise ParamsError(f"{where} is {value!r}; wanted {hint.__name__}")
+    return value

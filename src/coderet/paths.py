@@ -1,0 +1,62 @@
+"""Where each artifact lies, seen from the folder of params.yaml. dvc.yaml is tested against this page."""
+
+from pathlib import Path
+
+DATA = Path("data")
+MODELS = Path("models")
+RESULTS = Path("eval/results")
+TRAIN_RESULTS = Path("train/results")
+WORK = Path(".work")
+
+REPORT_MARKDOWN = Path("eval/report.md")
+REPORT_HTML = Path("eval/report.html")
+SUMMARY = Path("eval/summary.json")
+MINING_REPORT = TRAIN_RESULTS / "mine.json"
+PAIRS = DATA / "pairs"
+TOKENIZERS = MODELS / "tokenizers"
+BENCHMARKS = DATA / "benchmarks"
+
+
+def raw(source: str) -> Path:
+    """The pinned files of a source or of a benchmark, as they were fetched."""
+    return DATA / "raw" / source
+
+
+def published(code: str) -> Path:
+    """The papers' figures, which lie with the code."""
+    return Path(code) / "data" / "published"
+
+
+def benchmark(name: str) -> Path:
+    """corpora/, queries/ and qrels/ of a benchmark."""
+    return BENCHMARKS / name
+
+
+def retriever(name: str) -> Path:
+    """A fitted retriever."""
+    return MODELS / "retrievers" / name
+
+
+def index(benchmark: str, retriever: str) -> Path:
+    """The indexes of a benchmark's corpora, a folder each."""
+    return DATA / "indexes" / benchmark / retriever
+
+
+def runs(benchmark: str, run: str) -> Path:
+    """The runs of a benchmark's datasets, a file each."""
+    return DATA / "runs" / benchmark / run
+
+
+def scores(benchmark: str, run: str) -> Path:
+    """The scorecards of a benchmark's datasets, a file each."""
+    return DATA / "scores" / benchmark / run
+
+
+def result(benchmark: str, name: str, stage: str | None = None) -> Path:
+    """A small metrics file: of a system's stage on a benchmark, or of the benchmark itself."""
+    return RESULTS / benchmark / f"{name}.json" if stage is None else RESULTS / benchmark / name / f"{stage}.json"
+
+
+def training_result(retriever: str) -> Path:
+    """What training cost and how it went."""
+    return TRAIN_RESULTS / f"{retriever}.json"
