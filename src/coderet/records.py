@@ -9,6 +9,7 @@ descending document id, which is trec_eval's rule; so among equal scores the low
 keeps the lowest row among ties obeys the rule at its cutoff too.
 """
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -46,6 +47,7 @@ PAIRS = pa.schema(
 )
 
 NO_HIT = -1
+DIGEST = b"digest"
 FIELD_SEPARATOR = " "
 
 
@@ -57,6 +59,30 @@ def check_schema(table: pa.Table, schema: pa.Schema, what: str) -> None:
     """Raise DataError unless table has exactly schema's columns and types."""
     if table.schema.remove_metadata() != schema:
         raise DataError(f"{what} has columns {table.schema.names}, wanted {schema.names}")
+
+
+class TableDigest:
+    """SHA-256 of a table of strings that does not depend on how the table is cut into chunks."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._columns = {name: (hashlib.sha256(), hashlib.sha256()) for name in schema.names}
+
+    def update(self, rows: pa.Table | pa.RecordBatch) -> "TableDigest":
+        """Add rows; null counts as the empty string."""
+        for name, (lengths, content) in self._columns.items():
+            column = rows[name]
+            for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
+                if chunk.null_count:
+                    chunk = pc.fill_null(chunk, "")
+                lengths.update(np.ascontiguousarray(pc.binary_length(chunk).to_numpy(zero_copy_only=False)))
+                offsets = np.frombuffer(chunk.buffers()[1], np.int64)[chunk.offset : chunk.offset + len(chunk) + 1]
+                if len(chunk) and offsets[-1] > offsets[0]:
+                    content.update(memoryview(chunk.buffers()[2])[offsets[0] : offsets[-1]])
+        return self
+
+    def hexdigest(self) -> str:
+        parts = [part.digest() for pair in self._columns.values() for part in pair]
+        return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +102,12 @@ class Corpus:
     def ids(self) -> pa.ChunkedArray:
         return self.table["id"]
 
+    @cached_property
+    def digest(self) -> str:
+        """Identity of the documents: their `TableDigest`, read from the file's metadata where it was written there."""
+        known = (self.table.schema.metadata or {}).get(DIGEST)
+        return known.decode() if known else TableDigest(DOCUMENTS).update(self.table).hexdigest()
+
     def texts(self, fields: Iterable[str] = ("text",), rows: slice = slice(None)) -> pa.ChunkedArray:
         """What an encoder or an index reads of the documents in rows: the fields that are not empty, joined by a space.
 
@@ -88,6 +120,39 @@ class Corpus:
         """(N,) int64 rows of the documents with these ids, NO_HIT where there is none."""
         found = pc.index_in(ids, value_set=self.ids.combine_chunks())
         return pc.fill_null(found, NO_HIT).to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def queries_table(
+    ids: Iterable[str],
+    texts: Iterable[str],
+    excluded: Iterable[Iterable[str]] | None = None,
+    withheld: Iterable[Iterable[str]] | None = None,
+) -> pa.Table:
+    """A table of QUERIES from sequences of equal length; without excluded or withheld, none are."""
+    columns = [pa.array(ids, pa.large_string()), pa.array(texts, pa.large_string())]
+    for each in (excluded, withheld):
+        lists: Iterable[Iterable[str]] = [[]] * len(columns[0]) if each is None else each
+        columns.append(pa.array(lists, pa.large_list(pa.large_string())))
+    return pa.Table.from_arrays(columns, schema=QUERIES)
+
+
+def qrels_table(
+    query_ids: Iterable[str], document_ids: Iterable[str], grades: Iterable[float] | None = None
+) -> pa.Table:
+    """A table of QRELS from sequences of equal length; without grades, each is 1."""
+    queries, documents = pa.array(query_ids, pa.large_string()), pa.array(document_ids, pa.large_string())
+    values = pa.array(np.ones(len(queries), np.float32)) if grades is None else pa.array(grades, pa.float32())
+    return pa.Table.from_arrays([queries, documents, values], schema=QRELS)
+
+
+def documents_batch(ids: Iterable[str], titles: Iterable[str | None], texts: Iterable[str]) -> pa.RecordBatch:
+    """A batch of DOCUMENTS from sequences of equal length; a title that is None becomes empty."""
+    columns = [
+        pa.array(ids, pa.large_string()),
+        pc.fill_null(pa.array(titles, pa.large_string()), ""),
+        pa.array(texts, pa.large_string()),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=DOCUMENTS)
 
 
 def assemble(table: pa.Table, fields: Iterable[str]) -> pa.ChunkedArray:
@@ -283,12 +348,13 @@ class Encoder(Protocol):
 class Benchmark:
     """Facts about a benchmark; which files it is made of is in params.
 
-    collect: yields the drafts of its datasets from the folder of its raw files; settings are its entry in params.
+    collect: yields the drafts of its datasets from the folder of its raw files; its settings in params are the
+    keyword-only arguments.
     metrics: what is computed; the first is the headline. mean: over all queries, or over datasets with equal weight.
     """
 
     name: str
-    collect: Callable[[Path, Mapping[str, object]], Iterator[Draft]]
+    collect: Callable[..., Iterator[Draft]]
     metrics: tuple[str, ...]
     mean: Literal["queries", "datasets"] = "queries"
     licence: str = ""
