@@ -48,7 +48,7 @@ PAIRS = pa.schema(
 
 NO_HIT = -1
 DIGEST = b"digest"
-FIELD_SEPARATOR = " "
+FIELD_SEPARATOR = pa.scalar(" ", pa.large_string())
 
 
 class DataError(ValueError):
@@ -74,7 +74,7 @@ class TableDigest:
             for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
                 if chunk.null_count:
                     chunk = pc.fill_null(chunk, "")
-                lengths.update(np.ascontiguousarray(pc.binary_length(chunk).to_numpy(zero_copy_only=False)))
+                lengths.update(pc.binary_length(chunk).to_numpy(zero_copy_only=False).tobytes())
                 offsets = np.frombuffer(chunk.buffers()[1], np.int64)[chunk.offset : chunk.offset + len(chunk) + 1]
                 if len(chunk) and offsets[-1] > offsets[0]:
                     content.update(memoryview(chunk.buffers()[2])[offsets[0] : offsets[-1]])
@@ -263,6 +263,8 @@ class Run:
                 f"rows reach from {rows.min()} to {rows.max()} but corpus {corpus.name} has {len(corpus)} documents; "
                 "this index does not belong to this corpus: index it again"
             )
+        if rows.shape[1] == 0:  # a run is at least one column wide, if only of NO_HIT
+            rows, scores = np.full((len(rows), 1), NO_HIT), np.zeros((len(rows), 1), np.float32)
         missing = rows == NO_HIT
         if np.isnan(scores[~missing]).any():
             raise DataError(f"{int(np.isnan(scores[~missing]).sum())} hits have a score that is not a number")

@@ -1,0 +1,1 @@
+"""Where text comes from and where it lies: sources, mining, fingerprints, the store."""

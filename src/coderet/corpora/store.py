@@ -1,0 +1,320 @@
+"""Datasets, pairs, runs and scorecards on disk.
+
+Corpora, queries, qrels, runs and scorecards are uncompressed Arrow IPC files, memory-mapped when read: a million
+functions open in a hundredth of a second and cost no memory. Pairs are Parquet. A file or folder is written beside its
+place and renamed when whole, so a killed writer leaves nothing that counts as done.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from coderet.records import (
+    DIGEST,
+    DOCUMENTS,
+    PAIRS,
+    QRELS,
+    QUERIES,
+    Corpus,
+    DataError,
+    Dataset,
+    Draft,
+    Qrels,
+    Queries,
+    Run,
+    TableDigest,
+    check_schema,
+)
+
+ROWS_A_CHUNK = 65_536
+_INDEX = "datasets.json"
+
+
+# Whole or not at all
+
+
+@contextlib.contextmanager
+def new_file(path: Path) -> Iterator[Path]:
+    """A place to write a file, which becomes path when the block ends well and vanishes when it does not."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.parent / f".{path.name}.{os.getpid()}.partial"
+    try:
+        yield draft
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A new, empty folder, which becomes path when the block ends well and vanishes when it does not."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent))
+    draft.chmod(0o755)
+    try:
+        yield draft
+        if path.exists():
+            shutil.rmtree(path)
+        os.replace(draft, path)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """value as readable JSON; ValueError if it holds a number that is not finite, for JSON has none."""
+    with new_file(path) as draft:
+        draft.write_text(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def read_json(path: Path) -> Any:
+    """What `write_json` wrote; DataError if path is missing or is no JSON."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataError(f"{path} is missing; run: dvc repro") from None
+    except ValueError as error:
+        raise DataError(f"{path} is not JSON ({error}); remove it and run: dvc repro") from None
+
+
+def write_table(path: Path, table: pa.Table) -> None:
+    """table as one memory-mappable Arrow file."""
+    with new_file(path) as draft, pa.OSFile(str(draft), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table, max_chunksize=ROWS_A_CHUNK)
+
+
+def read_table(path: Path) -> pa.Table:
+    """A memory-mapped table; DataError if path is missing or cut short."""
+    try:
+        return pa.ipc.open_file(pa.memory_map(str(path), "r")).read_all()
+    except FileNotFoundError:
+        raise DataError(f"{path} is missing; run: dvc repro") from None
+    except pa.ArrowInvalid as error:
+        raise DataError(f"{path} is cut short or is no Arrow file ({error}); remove it and run: dvc repro") from None
+
+
+# Corpora
+
+
+def write_corpus(path: Path, documents: Iterable[pa.RecordBatch]) -> int:
+    """Documents in any order to an Arrow file in descending id; returns how many.
+
+    Streams: only ids are held in memory. Empty ids and ids that stand twice raise DataError.
+    """
+    with new_file(path) as draft, tempfile.TemporaryDirectory(dir=path.parent) as scratch:
+        unsorted = Path(scratch, "unsorted.arrow")
+        with pa.OSFile(str(unsorted), "wb") as sink, pa.ipc.new_file(sink, DOCUMENTS) as writer:
+            for batch in documents:
+                check_schema(batch, DOCUMENTS, "a batch of documents")
+                if batch.num_rows:
+                    writer.write_batch(batch)
+        table = read_table(unsorted)
+        order = _descending(table["id"], path.stem)
+        parts = range(0, len(order), ROWS_A_CHUNK)
+        digest = TableDigest(DOCUMENTS)
+        for start in parts:
+            digest.update(table.take(order.slice(start, ROWS_A_CHUNK)))
+        schema = DOCUMENTS.with_metadata({DIGEST: digest.hexdigest().encode()})
+        with pa.OSFile(str(draft), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
+            for start in parts:
+                part = table.take(order.slice(start, ROWS_A_CHUNK)).combine_chunks()
+                writer.write_table(part.replace_schema_metadata(schema.metadata))
+    return len(order)
+
+
+def _descending(ids: pa.ChunkedArray, name: str) -> pa.Array:
+    order = pc.sort_indices(ids, sort_keys=[("", "descending")])
+    ordered = ids.take(order)
+    if len(ids) and (ids.null_count or ordered[-1].as_py() == ""):
+        raise DataError(f"{name}: a document has an empty id; give every document one")
+    if len(ids) > 1:
+        same = pc.equal(ordered.slice(1), ordered.slice(0, len(ids) - 1))
+        twice = pc.sum(same).as_py()
+        if twice:
+            example = ordered.slice(1).filter(same)[0].as_py()
+            raise DataError(f"{name}: {twice} document ids stand twice, {example!r} among them; make ids distinct")
+    return order
+
+
+def read_corpus(folder: Path, name: str) -> Corpus:
+    """The corpus `name` of the benchmark in folder."""
+    table = read_table(folder / "corpora" / f"{name}.arrow")
+    check_schema(table, DOCUMENTS, f"corpus {name}")
+    return Corpus(name, table)
+
+
+def corpora(folder: Path) -> list[str]:
+    """The names of the corpora of the benchmark in folder, in order."""
+    return sorted(path.name.removesuffix(".arrow") for path in (folder / "corpora").glob("*.arrow"))
+
+
+# Benchmarks
+
+
+def write_benchmark(folder: Path, drafts: Iterable[Draft]) -> list[str]:
+    """Datasets to corpora/, queries/ and qrels/ under folder; returns their names.
+
+    DataError if counts are not those expected, ids are empty or stand twice, a grade is not a number, or qrels name
+    queries or documents that there are not. folder is written whole or not at all.
+    """
+    written: list[dict[str, Any]] = []
+    judged: list[dict[str, Any]] = []
+    with new_folder(folder) as new:
+        for draft in drafts:
+            corpus = draft.documents if isinstance(draft.documents, str) else draft.name
+            if not isinstance(draft.documents, str):
+                count = write_corpus(new / "corpora" / f"{corpus}.arrow", draft.documents)
+                _expect(count, draft.documents_expected, f"{draft.name} has", "documents")
+            _expect(draft.queries.num_rows, draft.queries_expected, f"{draft.name} has", "queries")
+            _check(draft, read_corpus(new, corpus))
+            write_table(new / "queries" / f"{draft.name}.arrow", draft.queries)
+            write_table(new / "qrels" / f"{draft.name}.arrow", draft.qrels)
+            written.append({"name": draft.name, "corpus": corpus, "depth": draft.depth})
+            judged.append({"name": draft.name, "metrics": list(draft.metrics)})
+        if not written:
+            raise DataError(f"{folder.name} gave no dataset at all")
+        write_json(new / "queries" / _INDEX, written)
+        write_json(new / "qrels" / _INDEX, judged)
+    return [each["name"] for each in written]
+
+
+def _expect(found: int, wanted: int | None, what: str, unit: str) -> None:
+    if wanted is not None and found != wanted:
+        raise DataError(f"{what} {found} {unit}, expected {wanted}; the files are not those of this benchmark")
+
+
+def _check(draft: Draft, corpus: Corpus) -> None:
+    check_schema(draft.queries, QUERIES, f"queries of {draft.name}")
+    check_schema(draft.qrels, QRELS, f"qrels of {draft.name}")
+    ids = draft.queries["id"]
+    if len(ids) and (ids.null_count or pc.any(pc.equal(ids, "")).as_py()):
+        raise DataError(f"{draft.name}: a query has an empty id; give every query one")
+    if pc.count_distinct(ids).as_py() != len(ids):
+        raise DataError(f"{draft.name}: {len(ids) - pc.count_distinct(ids).as_py()} query ids stand twice")
+    grades = draft.qrels["grade"].to_numpy()
+    if not np.isfinite(grades).all():
+        raise DataError(
+            f"{draft.name}: {int((~np.isfinite(grades)).sum())} judgements have a grade that is not a number"
+        )
+    for column, known, what in (("query_id", ids, "queries"), ("document_id", corpus.ids, "documents")):
+        missing = pc.invert(pc.is_in(draft.qrels[column], value_set=known.combine_chunks()))
+        count = pc.sum(missing).as_py() or 0
+        if count:
+            example = draft.qrels[column].filter(missing)[0].as_py()
+            raise DataError(
+                f"{draft.name}: {count} of {len(grades)} judgements name {what} that there are not, {example!r} among "
+                "them; complete the files, or take these judgements out"
+            )
+    judgements = draft.qrels.select(["query_id", "document_id"])
+    if judgements.group_by(["query_id", "document_id"]).aggregate([]).num_rows != judgements.num_rows:
+        raise DataError(f"{draft.name}: some query and document are judged twice; keep one grade for each")
+
+
+def datasets(folder: Path) -> list[str]:
+    """The names of the datasets of the benchmark in folder, in the order they were collected."""
+    return [each["name"] for each in read_json(folder / "queries" / _INDEX)]
+
+
+def read_dataset(folder: Path, name: str) -> Dataset:
+    """One dataset of the benchmark in folder, memory-mapped."""
+    asked = {each["name"]: each for each in read_json(folder / "queries" / _INDEX)}[name]
+    judged = {each["name"]: each for each in read_json(folder / "qrels" / _INDEX)}[name]
+    return Dataset(
+        name,
+        read_corpus(folder, asked["corpus"]),
+        Queries(read_table(folder / "queries" / f"{name}.arrow")),
+        Qrels(read_table(folder / "qrels" / f"{name}.arrow")),
+        asked["depth"],
+        tuple(judged["metrics"]),
+    )
+
+
+def write_duplicates(folder: Path, name: str, groups: np.ndarray) -> None:
+    """The (N,) int32 group of each document of dataset `name`, beside its qrels."""
+    with new_file(folder / "qrels" / f"{name}.groups.npy") as draft, draft.open("wb") as file:
+        np.save(file, groups.astype(np.int32))
+
+
+def read_duplicates(folder: Path, name: str) -> np.ndarray | None:
+    """What `write_duplicates` wrote, None where no two documents are equal."""
+    path = folder / "qrels" / f"{name}.groups.npy"
+    return np.load(path) if path.exists() else None
+
+
+# Runs and scorecards
+
+
+def write_run(path: Path, run: Run) -> None:
+    """A run as query ids and fixed-size lists of rows and scores; the corpus it belongs to stands in its metadata."""
+    depth = run.depth
+    table = pa.table(
+        {
+            "query_id": run.query_ids,
+            "rows": pa.FixedSizeListArray.from_arrays(pa.array(run.rows.astype(np.int32).ravel()), depth),
+            "scores": pa.FixedSizeListArray.from_arrays(pa.array(run.scores.ravel()), depth),
+        }
+    )
+    facts = {DIGEST: run.corpus.digest.encode(), b"corpus": run.corpus.name.encode()}
+    write_table(path, table.replace_schema_metadata(facts))
+
+
+def read_run(path: Path, corpus: Corpus) -> Run:
+    """The run in path; DataError if it was made on another corpus."""
+    table = read_table(path)
+    if (table.schema.metadata or {}).get(DIGEST) != corpus.digest.encode():
+        raise DataError(
+            f"{path} was made on another corpus than the {len(corpus)} documents of {corpus.name}; search again"
+        )
+    depth = table.schema.field("rows").type.list_size
+    rows, scores = (
+        np.concatenate([chunk.flatten().to_numpy() for chunk in table[name].chunks] or [np.empty(0)]).reshape(-1, depth)
+        for name in ("rows", "scores")
+    )
+    return Run(corpus, table["query_id"], rows.astype(np.int64), scores.astype(np.float32, copy=False))
+
+
+def write_scorecard(path: Path, query_ids: pa.ChunkedArray, metrics: Mapping[str, np.ndarray]) -> None:
+    """One row a query, one float64 column a metric; NaN where the query has no relevant document."""
+    write_table(path, pa.table({"query_id": query_ids, **{name: pa.array(each) for name, each in metrics.items()}}))
+
+
+def read_scorecard(path: Path) -> tuple[pa.ChunkedArray, dict[str, np.ndarray]]:
+    """What `write_scorecard` wrote."""
+    table = read_table(path)
+    return table["query_id"], {name: table[name].to_numpy() for name in table.column_names if name != "query_id"}
+
+
+# Pairs
+
+
+def write_pairs(path: Path, batches: Iterable[pa.RecordBatch | pa.Table]) -> int:
+    """Pairs to Parquet; returns how many."""
+    count = 0
+    with new_file(path) as draft, pq.ParquetWriter(draft, PAIRS, compression="zstd") as writer:
+        for batch in batches:
+            table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
+            check_schema(table, PAIRS, "a batch of pairs")
+            writer.write_table(table)
+            count += table.num_rows
+    return count
+
+
+def read_pairs(path: Path, columns: Iterable[str] | None = None) -> pa.Table:
+    """Pairs, or the named columns of them; DataError if path is missing or cut short."""
+    try:
+        return pq.read_table(path, columns=None if columns is None else list(columns))
+    except FileNotFoundError:
+        raise DataError(f"{path} is missing; run: dvc repro mine") from None
+    except (pa.ArrowInvalid, OSError) as error:
+        raise DataError(
+            f"{path} is cut short or is no Parquet file ({error}); remove it and run: dvc repro mine"
+        ) from None

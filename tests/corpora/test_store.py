@@ -1,0 +1,141 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from coderet.corpora import store
+from coderet.records import Corpus, DataError, Draft, Run, documents_batch, qrels_table, queries_table
+
+
+def draft(documents=("a", "c", "b"), queries=("q1", "q2"), gold=(("q1", "a"), ("q2", "b")), **more):
+    batch = documents_batch(documents, [None] * len(documents), [f"text of {each}" for each in documents])
+    return Draft(
+        "only",
+        [batch],
+        queries_table(queries, [f"text of {each}" for each in queries]),
+        qrels_table([q for q, _ in gold], [d for _, d in gold]),
+        **more,
+    )
+
+
+def test_documents_are_stored_in_descending_id(tmp_path):
+    store.write_benchmark(tmp_path / "b", [draft()])
+    assert store.read_corpus(tmp_path / "b", "only").ids.to_pylist() == ["c", "b", "a"]
+
+
+def test_ids_are_ordered_by_bytes_as_trec_eval_does(tmp_path):
+    store.write_corpus(tmp_path / "c.arrow", [documents_batch(["é", "z", "Z", "10", "9"], [""] * 5, [""] * 5)])
+    assert store.read_table(tmp_path / "c.arrow")["id"].to_pylist() == ["é", "z", "Z", "9", "10"]
+
+
+def test_a_benchmark_reads_back_as_it_was_written(tmp_path):
+    store.write_benchmark(tmp_path / "b", [draft(depth=7, metrics=("mrr",))])
+    dataset = store.read_dataset(tmp_path / "b", "only")
+    assert store.datasets(tmp_path / "b") == store.corpora(tmp_path / "b") == ["only"]
+    assert (dataset.depth, dataset.metrics) == (7, ("mrr",))
+    assert dataset.queries.texts.to_pylist() == ["text of q1", "text of q2"]
+    assert dataset.qrels.table.to_pylist() == [
+        {"query_id": "q1", "document_id": "a", "grade": 1.0},
+        {"query_id": "q2", "document_id": "b", "grade": 1.0},
+    ]
+
+
+def test_two_datasets_may_share_a_corpus(tmp_path):
+    second = draft()._replace(name="again", documents="only")
+    store.write_benchmark(tmp_path / "b", [draft(), second])
+    assert store.corpora(tmp_path / "b") == ["only"]
+    assert store.read_dataset(tmp_path / "b", "again").corpus.name == "only"
+
+
+def test_the_digest_of_a_corpus_does_not_depend_on_the_order_it_came_in(tmp_path):
+    forward = [documents_batch(["a", "b"], ["", "t"], ["x", "y"])]
+    backward = [documents_batch(["b"], ["t"], ["y"]), documents_batch(["a"], [None], ["x"])]
+    for name, batches in (("f", forward), ("b", backward)):
+        store.write_corpus(tmp_path / "corpora" / f"{name}.arrow", batches)
+    digests = {store.read_corpus(tmp_path, name).digest for name in "fb"}
+    recomputed = Corpus("f", store.read_table(tmp_path / "corpora" / "f.arrow").replace_schema_metadata(None)).digest
+    assert digests == {recomputed}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"documents": ("a", "b", "a")}, "1 document ids stand twice, 'a' among them"),
+        ({"documents": ("a", "b", "")}, "a document has an empty id"),
+        ({"queries": ("q1", "q1")}, "1 query ids stand twice"),
+        ({"queries": ("q1", "")}, "a query has an empty id"),
+        ({"gold": (("q1", "nowhere"),)}, "1 of 1 judgements name documents that there are not, 'nowhere' among them"),
+        ({"gold": (("nobody", "a"),)}, "1 of 1 judgements name queries that there are not, 'nobody' among them"),
+        ({"gold": (("q1", "a"), ("q1", "a"))}, "judged twice"),
+        ({"documents_expected": 4}, "only has 3 documents, expected 4"),
+        ({"queries_expected": 1}, "only has 2 queries, expected 1"),
+    ],
+)
+def test_a_benchmark_that_would_give_wrong_numbers_is_refused_whole(tmp_path, change, said):
+    with pytest.raises(DataError, match=said):
+        store.write_benchmark(tmp_path / "b", [draft(**change)])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_there_stays_when_the_new_benchmark_is_refused(tmp_path):
+    store.write_benchmark(tmp_path / "b", [draft()])
+    with pytest.raises(DataError):
+        store.write_benchmark(tmp_path / "b", [draft(documents=("a", "a"))])
+    assert store.read_corpus(tmp_path / "b", "only").ids.to_pylist() == ["c", "b", "a"]
+
+
+def test_a_grade_that_is_not_a_number_is_refused(tmp_path):
+    bad = draft()._replace(qrels=qrels_table(["q1"], ["a"], [float("nan")]))
+    with pytest.raises(DataError, match="1 judgements have a grade that is not a number"):
+        store.write_benchmark(tmp_path / "b", [bad])
+
+
+def test_a_run_reads_back_as_it_was_written(tmp_path):
+    store.write_benchmark(tmp_path / "b", [draft()])
+    corpus = store.read_corpus(tmp_path / "b", "only")
+    run = Run.of(corpus, pa.array(["q1", "q2"]), np.array([[1, 0], [2, -1]]), np.array([[0.5, 0.5], [0.25, 9.0]]))
+    store.write_run(tmp_path / "r.arrow", run)
+    again = store.read_run(tmp_path / "r.arrow", corpus)
+    assert again.rows.tolist() == [[0, 1], [2, -1]]
+    assert again.scores.tolist() == [[0.5, 0.5], [0.25, -np.inf]]
+    assert again.query_ids.to_pylist() == ["q1", "q2"]
+
+
+def test_a_run_of_no_queries_or_of_an_empty_corpus_reads_back(tmp_path):
+    corpus = Corpus("none", pa.Table.from_batches([documents_batch([], [], [])]))
+    run = Run.of(corpus, pa.array(["q"], pa.large_string()), np.empty((1, 0)), np.empty((1, 0)))
+    store.write_run(tmp_path / "r.arrow", run)
+    assert store.read_run(tmp_path / "r.arrow", corpus).rows.tolist() == [[-1]]
+
+
+def test_a_run_is_not_read_onto_another_corpus(tmp_path):
+    store.write_benchmark(tmp_path / "b", [draft()])
+    store.write_benchmark(tmp_path / "c", [draft(documents=("a", "b", "d"))])
+    corpus, other = (store.read_corpus(tmp_path / each, "only") for each in "bc")
+    store.write_run(tmp_path / "r.arrow", Run.of(corpus, pa.array(["q1"]), np.array([[0]]), np.array([[1.0]])))
+    with pytest.raises(DataError, match="made on another corpus"):
+        store.read_run(tmp_path / "r.arrow", other)
+
+
+def test_a_file_cut_short_is_an_error_that_names_it(tmp_path):
+    store.write_corpus(tmp_path / "c.arrow", [documents_batch(["a"], [""], ["x" * 1000])])
+    whole = (tmp_path / "c.arrow").read_bytes()
+    (tmp_path / "c.arrow").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DataError, match=r"c\.arrow is cut short"):
+        store.read_table(tmp_path / "c.arrow")
+
+
+def test_pairs_cut_short_are_an_error_that_names_them(tmp_path):
+    row = ["p", "r", "f.py", "python", "f", "q", "c", 1, 2]
+    table = pa.Table.from_pylist([dict(zip(store.PAIRS.names, row, strict=True))], schema=store.PAIRS)
+    assert store.write_pairs(tmp_path / "p.parquet", [table]) == 1
+    assert store.read_pairs(tmp_path / "p.parquet", ["code"])["code"].to_pylist() == ["c"]
+    whole = (tmp_path / "p.parquet").read_bytes()
+    (tmp_path / "p.parquet").write_bytes(whole[:-20])
+    with pytest.raises(DataError, match=r"p\.parquet is cut short"):
+        store.read_pairs(tmp_path / "p.parquet")
+
+
+def test_json_refuses_a_number_that_is_not_finite(tmp_path):
+    with pytest.raises(ValueError, match="Out of range float"):
+        store.write_json(tmp_path / "x.json", {"ndcg": float("nan")})
+    assert list(tmp_path.iterdir()) == []
