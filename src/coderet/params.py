@@ -128,7 +128,6 @@ class Params:
     code: str
     expected_minutes: int
     seed: int
-    threads: int
     sources: Mapping[str, tuple[str, ...]]
     mining: Mining
     vocabulary: Vocabulary
@@ -139,6 +138,10 @@ class Params:
     efficiency: Efficiency
     compare: Compare
     grid: Grid = field(repr=False)
+
+    def pins(self, name: str) -> tuple[str, ...]:
+        """The pinned files of the source or benchmark of that name."""
+        return self.sources[name] if name in self.sources else self.benchmarks[name].source
 
 
 def read(path: Path = FILE) -> Params:
@@ -171,6 +174,9 @@ def _check_grid(params: Params, where: str) -> None:
         "retrievers": params.retrievers,
         "fusions": params.fusions,
     }
+    for name in params.sources:
+        if name in params.benchmarks:
+            raise ParamsError(f"{where}: {name!r} is both a source and a benchmark; their files would share a folder")
     for axis, entries in known.items():
         names = getattr(grid, axis)
         for name in names:

@@ -1,0 +1,49 @@
+# coderet: `make repro` makes everything, from an empty machine to eval/report.html; `make test` checks everything.
+PYTHON ?= python3
+PRESET ?=
+VENV := $(CURDIR)/.venv
+BIN := $(VENV)/bin
+HOME_OF_PRESET := $(if $(PRESET),presets/$(PRESET),.)
+READY := $(VENV)/.ready
+export PATH := $(BIN):$(PATH)
+export DVC_NO_ANALYTICS := 1
+export MLFLOW_DISABLE_TELEMETRY := true
+export TOKENIZERS_PARALLELISM := false
+
+.PHONY: repro test lint ui log bench clean-work help
+
+help:            ## What there is
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
+
+repro: $(READY)  ## Fetch, mine, train, index, search, score, compare, log (PRESET=full for the big grid)
+	@sed -n 's/^expected_minutes: *\([0-9]*\).*/On two cores this takes about \1 minutes the first time./p' $(HOME_OF_PRESET)/params.yaml
+	cd $(HOME_OF_PRESET) && dvc repro
+	@$(MAKE) --no-print-directory log
+	@echo "The report: $(HOME_OF_PRESET)/eval/report.html, or: make ui"
+
+log: $(READY)    ## Copy what is not yet there into MLflow
+	cd $(HOME_OF_PRESET) && python $(CURDIR)/eval/log.py
+
+ui: $(READY)     ## MLflow's page on http://127.0.0.1:5000
+	cd $(HOME_OF_PRESET) && mlflow ui --backend-store-uri $${MLFLOW_TRACKING_URI:-sqlite:///mlflow.db} --host 127.0.0.1
+
+test: $(READY)   ## All tests
+	python -m pytest
+
+lint: $(READY)   ## Style and types
+	ruff check .
+	ruff format --check .
+	mypy
+
+bench: $(READY)  ## Speed and memory against peers
+	for each in bench/*.py; do echo "== $$each"; python $$each || exit 1; done
+
+clean-work:      ## What unfinished and finished long stages keep for next time: say how much, and free it
+	@du -sh $(HOME_OF_PRESET)/.work 2>/dev/null || echo "nothing kept"
+	@rm -rf $(HOME_OF_PRESET)/.work
+
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt pip
+	$(BIN)/python -m pip install --quiet --prefer-binary --constraint constraints.txt --editable '.[test,lint]'
+	@touch $@

@@ -1,0 +1,28 @@
+"""Collect the datasets of a benchmark from its raw files, and count what they are made of.
+
+reads   data/raw/<benchmark>  params: benchmarks.<benchmark>
+writes  data/benchmarks/<benchmark>  eval/results/<benchmark>/collect.json
+"""
+
+from coderet import benchmarks, paths, stage
+from coderet.corpora import store
+from coderet.corpora.census import census
+from coderet.registry import fit_arguments
+
+
+def main(benchmark: str) -> None:
+    with stage.open(benchmark=benchmark) as job:
+        spec, folder = job.params.benchmarks[benchmark], paths.benchmark(benchmark)
+        where = f"params.yaml: benchmarks.{benchmark}"
+        collect = benchmarks.benchmark(spec.kind, f"{where}.kind").collect
+        settings = fit_arguments(collect, spec.settings, where)
+        report = {}
+        for name in store.write_benchmark(folder, collect(paths.raw(benchmark), **settings)):
+            report[name], groups = census(store.read_dataset(folder, name))
+            if groups is not None:
+                store.write_duplicates(folder, name, groups)
+        store.write_json(paths.result(benchmark, "collect"), {"benchmark": benchmark, "datasets": report})
+
+
+if __name__ == "__main__":
+    stage.run(main)

@@ -1,0 +1,83 @@
+"""What every stage script shares: its arguments, its params, the seed, a clock, and one way to fail.
+
+A script's `main` says what a stage does; `run(main)` makes its parameters the command line and turns the errors that
+this library raises into one message without a traceback. `CODERET_TRACEBACK=1` shows where it came from.
+"""
+
+import argparse
+import contextlib
+import inspect
+import os
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from coderet import params as parameters
+from coderet.params import Params
+
+FAILED = 1
+
+
+def run(main: Callable[..., None]) -> None:
+    """Call main with the command line's positional arguments, which are its parameters, all text."""
+    parser = argparse.ArgumentParser(description=(sys.modules[main.__module__].__doc__ or "").strip().split("\n")[0])
+    for name in inspect.signature(main).parameters:
+        parser.add_argument(name)
+    arguments = vars(parser.parse_args())
+    try:
+        main(**arguments)
+    except Exception as error:
+        if os.environ.get("CODERET_TRACEBACK") or not type(error).__module__.startswith("coderet."):
+            raise
+        what = " ".join([os.path.basename(sys.argv[0]).removesuffix(".py"), *arguments.values()])
+        print(f"{what}: {error}", file=sys.stderr)
+        sys.exit(FAILED)
+
+
+@dataclass
+class Clock:
+    """Seconds of wall time of a block, and how many items it was for; read once the block has ended."""
+
+    items: int
+    seconds: float = 0.0
+
+    @property
+    def items_per_second(self) -> float:
+        return self.items / self.seconds if self.seconds else 0.0
+
+    @property
+    def milliseconds_per_item(self) -> float:
+        return 1000 * self.seconds / self.items if self.items else 0.0
+
+
+@dataclass(frozen=True)
+class Job:
+    """A stage at work: the params it was given, and the clocks of its parts by name."""
+
+    params: Params
+    clocks: dict[str, Clock] = field(default_factory=dict)
+
+    @contextlib.contextmanager
+    def clock(self, name: str, items: int) -> Iterator[Clock]:
+        """Time the block."""
+        clock = self.clocks[name] = Clock(items)
+        start = time.perf_counter()
+        yield clock
+        clock.seconds = time.perf_counter() - start
+
+
+@contextlib.contextmanager
+def open(**item: Any) -> Iterator[Job]:
+    """Read the params, seed Python and NumPy, and say at the end how long the stage took."""
+    start = time.perf_counter()
+    params = parameters.read()
+    random.seed(params.seed)
+    np.random.seed(params.seed)
+    yield Job(params)
+    what = " ".join(str(each) for each in item.values())
+    print(f"{os.path.basename(sys.argv[0])} {what}: {time.perf_counter() - start:.1f} s", file=sys.stderr)

@@ -1,0 +1,54 @@
+import gzip
+import io
+import tarfile
+import zipfile
+
+import pytest
+
+from coderet.corpora import archives
+from coderet.records import DataError
+
+FILES = {"pkg/b.py": b"b", "pkg/a.py": b"a", "pkg/data.bin": b"\0"}
+
+
+def tree(tmp_path, form):
+    if form == "folder":
+        for name, content in FILES.items():
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_bytes(content)
+        return tmp_path
+    path = tmp_path / f"pkg-1.0.{form}"
+    if form == "whl":
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, content in FILES.items():
+                archive.writestr(name, content)
+    else:
+        with tarfile.open(path, "w:gz") as tarball:
+            for name, content in FILES.items():
+                member = tarfile.TarInfo(name)
+                member.size = len(content)
+                tarball.addfile(member, io.BytesIO(content))
+    return path
+
+
+@pytest.mark.parametrize("form", ["folder", "whl", "tar.gz"])
+def test_members_come_by_name_whatever_holds_them(tmp_path, form):
+    assert list(archives.members(tree(tmp_path, form), (".py",))) == [("pkg/a.py", b"a"), ("pkg/b.py", b"b")]
+
+
+@pytest.mark.parametrize("form", ["whl", "tar.gz"])
+def test_an_archive_cut_short_is_an_error_that_names_it(tmp_path, form):
+    path = tree(tmp_path, form)
+    path.write_bytes(path.read_bytes()[:60])
+    with pytest.raises(DataError, match="cannot be read"):
+        list(archives.members(path, (".py",)))
+
+
+def test_a_file_is_found_plain_gzipped_and_inside_a_wheel(tmp_path):
+    with pytest.raises(DataError, match=r"no x.jsonl or x.jsonl.gz under"):
+        archives.find(tmp_path, "x.jsonl")
+    with zipfile.ZipFile(tmp_path / "p-1.whl", "w") as archive:
+        archive.writestr("p/x.jsonl.gz", gzip.compress(b"inside"))
+    assert archives.find(tmp_path, "x.jsonl") == b"inside"
+    (tmp_path / "x.jsonl").write_bytes(b"plain")
+    assert archives.find(tmp_path, "x.jsonl") == b"plain"

@@ -1,0 +1,63 @@
+from pathlib import Path
+
+import pytest
+import yaml
+
+from coderet import params
+from coderet.params import ParamsError
+
+ROOT = Path(__file__).parents[1]
+
+
+def changed(**changes):
+    raw = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    for key, value in changes.items():
+        target = raw
+        *parents, last = key.split("__")
+        for parent in parents:
+            target = target[parent]
+        target[last] = value
+    return raw
+
+
+def test_the_project_s_own_params_are_read():
+    read = params.read(ROOT / "params.yaml")
+    assert read.retrievers["bm25"].search == {"k1": 1.2, "b": 0.75}
+    assert set(read.grid.trained) | set(read.grid.untrained) == set(read.grid.retrievers)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"sede": 1}, "'sede' is not a known key. Did you mean seed?"),
+        ({"mining__min_doc_token": 3}, "'min_doc_token' is not a known key. Did you mean min_doc_tokens?"),
+        ({"seed": "13"}, "seed is '13'; wanted int"),
+        ({"seed": True}, "seed is True; wanted int"),
+        ({"scoring": 5}, "scoring is 5; wanted a mapping"),
+        ({"grid__benchmarks": "pypi"}, "benchmarks is 'pypi'; wanted a list"),
+        ({"grid__benchmarks": ["humanevla"]}, "grid.benchmarks names 'humanevla', .* Did you mean humaneval?"),
+        ({"grid__untrained": ["bm25"]}, "exactly one of grid.trained"),
+        ({"grid__runs": ["bm25"]}, "grid.runs must be grid.retrievers and grid.fusions together"),
+        ({"fusions__rrf__members": ["bm52-code", "minilm"]}, "names 'bm52-code', .* Did you mean bm25-code?"),
+        ({"compare__baseline": "bm25-cod"}, "compare.baseline is 'bm25-cod', .* Did you mean bm25-code?"),
+        ({"retrievers__bm25": {"knd": "lucene"}}, "retrievers.bm25 lacks kind. Did you mean knd?"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_with_the_nearest_known_name(changes, said):
+    with pytest.raises(ParamsError, match=said):
+        params.of(changed(**changes))
+
+
+def test_a_whole_number_may_stand_for_a_fraction():
+    assert params.of(changed(scoring__confidence=1)).scoring.confidence == 1.0
+
+
+def test_a_key_that_stands_twice_is_refused(tmp_path):
+    (tmp_path / "params.yaml").write_text("seed: 1\nseed: 2\n")
+    with pytest.raises(ParamsError, match="'seed' stands twice"):
+        params.read(tmp_path / "params.yaml")
+
+
+def test_a_missing_file_says_where_to_run(tmp_path):
+    with pytest.raises(ParamsError, match="run from the folder that holds it"):
+        params.read(tmp_path / "params.yaml")

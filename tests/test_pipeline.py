@@ -1,0 +1,99 @@
+"""dvc.yaml, params.yaml and paths.py say the same."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from coderet import params, paths
+
+ROOT = Path(__file__).parents[1]
+PIPELINE = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
+PRESETS = sorted((ROOT / "presets").glob("*/params.yaml"))
+ITEM = re.compile(r"\$\{item\.(\w+)\}")
+
+
+def listed(stage: dict, key: str) -> set[str]:
+    names = [each if isinstance(each, str) else next(iter(each)) for each in stage.get(key, [])]
+    return {ITEM.sub(lambda found: found[1].upper(), name) for name in names}
+
+
+def outs(name: str) -> set[str]:
+    return listed(PIPELINE[name], "outs") | listed(PIPELINE[name], "metrics")
+
+
+def test_every_stage_writes_where_paths_says():
+    assert outs("fetch") == {str(paths.raw("SOURCE"))}
+    assert outs("fetch-benchmark") == {str(paths.raw("BENCHMARK"))}
+    collected = {str(paths.benchmark("BENCHMARK") / part) for part in ("corpora", "queries", "qrels")}
+    assert outs("collect") == collected | {str(paths.result("BENCHMARK", "collect"))}
+    assert outs("mine") == {str(paths.PAIRS), str(paths.MINING_REPORT)}
+    assert outs("vocabulary") == {str(paths.TOKENIZERS)}
+    assert outs("fit") == {str(paths.retriever("RETRIEVER")), str(paths.training_result("RETRIEVER"))}
+    assert outs("prepare") == {str(paths.retriever("RETRIEVER"))}
+    for stage, folder in (("index", paths.index), ("search", paths.runs)):
+        result = paths.result("BENCHMARK", "RETRIEVER", stage)
+        assert outs(stage) == {str(folder("BENCHMARK", "RETRIEVER")), str(result)}
+    assert outs("score") == {str(paths.scores("BENCHMARK", "RUN")), str(paths.result("BENCHMARK", "RUN", "score"))}
+    assert outs("compare") == {str(paths.REPORT_HTML), str(paths.REPORT_MARKDOWN), str(paths.SUMMARY)}
+
+
+def test_every_fusion_of_the_grid_has_a_stage_of_its_own():
+    for path in (ROOT / "params.yaml", *PRESETS):
+        for name in params.read(path).grid.fusions:
+            stage = PIPELINE[f"fuse-{name}"]
+            assert outs(f"fuse-{name}") == {str(paths.runs("BENCHMARK", name))}
+            assert f"fusions.{name}" in stage["params"]
+
+
+def test_every_dependency_is_a_file_of_the_project_or_lies_on_the_way_to_some_stage_s_output():
+    written = {each for name in PIPELINE for each in outs(name)}
+    roots = {re.sub(r"/[A-Z]+(?=/|\.|$).*", "", each) for each in written}
+    for name, stage in PIPELINE.items():
+        for dependency in listed(stage, "deps"):
+            if dependency.startswith("${code}/"):
+                assert (ROOT / dependency.removeprefix("${code}/")).exists(), f"{name} depends on {dependency}"
+            else:
+                assert any(dependency.startswith(root) or root.startswith(dependency) for root in roots), dependency
+
+
+def test_every_script_named_by_a_stage_is_among_its_dependencies():
+    for name, stage in PIPELINE.items():
+        script = re.search(r"\$\{code\}/\S+\.py", stage["cmd"])
+        assert script and script[0] in stage["deps"], name
+
+
+def test_every_parameter_named_by_a_stage_exists():
+    for path in (ROOT / "params.yaml", *PRESETS):
+        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+        axes = {
+            "source": "sources",
+            "benchmark": "benchmarks",
+            "retriever": "retrievers",
+        }
+        for name, stage in PIPELINE.items():
+            for key in stage.get("params", []):
+                found = ITEM.search(key)
+                axis = axes[found[1]] if found else None
+                members = raw["grid"][{"fit": "trained", "prepare": "untrained"}.get(name, axis)] if axis else [""]
+                for member in members:
+                    value = raw
+                    for part in ITEM.sub(member, key).split("."):
+                        assert part in value, f"{path}: {name} needs {ITEM.sub(member, key)}"
+                        value = value[part]
+
+
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda path: path.parent.name)
+def test_a_preset_has_the_same_pipeline_and_points_to_the_same_code(preset: Path):
+    assert (preset.parent / "dvc.yaml").read_text(encoding="utf-8") == (ROOT / "dvc.yaml").read_text(encoding="utf-8")
+    assert (preset.parent / params.read(preset).code).resolve() == ROOT
+
+
+def test_every_number_in_params_has_a_comment():
+    number = re.compile(r"[:\[,]\s*-?\d[\d.e_-]*\s*(?:[,\]}]|$|#)")
+    for path in (ROOT / "params.yaml", *PRESETS):
+        for place, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            code = line.split("#")[0] if "sha256=" not in line else ""
+            if number.search(code + "\n".strip()) or number.search(code.rstrip() + ","):
+                assert " # " in line, f"{path.name}:{place} has a number and no comment: {line.strip()}"
