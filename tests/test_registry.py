@@ -28,5 +28,5 @@ def test_settings_are_held_against_the_constructor():
         fit_arguments(component, {"k": 1, "name": "x"}, "here")
     with pytest.raises(UnknownName, match="here lacks name"):
         fit_arguments(component, {}, "here")
-    with pytest.raises(UnknownName, match="here.folder is not a setting"):
+    with pytest.raises(UnknownName, match=r"here\.folder is not a setting"):
         fit_arguments(component, {"folder": 1, "name": "x"}, "here")

@@ -115,8 +115,9 @@ class Compare:
 
 @dataclass(frozen=True)
 class Efficiency:
-    """How single queries are timed: the first ones warm up and are not counted."""
+    """How searches are timed: queries in batches, and some alone, of which the first warm up and are not counted."""
 
+    batch_queries: int
     single_queries: int
     warm_up: int
 

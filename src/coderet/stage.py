@@ -6,18 +6,20 @@ this library raises into one message without a traceback. `CODERET_TRACEBACK=1` 
 
 import argparse
 import contextlib
+import dataclasses
 import inspect
 import os
 import random
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from coderet import params as parameters
+from coderet.metrics import efficiency
 from coderet.params import Params
 
 FAILED = 1
@@ -41,31 +43,26 @@ def run(main: Callable[..., None]) -> None:
 
 @dataclass
 class Clock:
-    """Seconds of wall time of a block, and how many items it was for; read once the block has ended."""
+    """Seconds of wall time of a block, read once the block has ended."""
 
-    items: int
     seconds: float = 0.0
-
-    @property
-    def items_per_second(self) -> float:
-        return self.items / self.seconds if self.seconds else 0.0
-
-    @property
-    def milliseconds_per_item(self) -> float:
-        return 1000 * self.seconds / self.items if self.items else 0.0
 
 
 @dataclass(frozen=True)
 class Job:
-    """A stage at work: the params it was given, and the clocks of its parts by name."""
+    """A stage at work: the params it was given, and a clock."""
 
     params: Params
-    clocks: dict[str, Clock] = field(default_factory=dict)
+
+    @property
+    def machine(self) -> dict[str, Any]:
+        """What the figures of this job were measured on, for its results file."""
+        return {"threads": efficiency.threads(), "hardware": dataclasses.asdict(efficiency.hardware())}
 
     @contextlib.contextmanager
-    def clock(self, name: str, items: int) -> Iterator[Clock]:
+    def clock(self) -> Iterator[Clock]:
         """Time the block."""
-        clock = self.clocks[name] = Clock(items)
+        clock = Clock()
         start = time.perf_counter()
         yield clock
         clock.seconds = time.perf_counter() - start

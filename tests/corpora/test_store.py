@@ -93,7 +93,8 @@ def test_a_run_reads_back_as_it_was_written(tmp_path):
     store.write_benchmark(tmp_path / "b", [draft()])
     corpus = store.read_corpus(tmp_path / "b", "only")
     run = Run.of(corpus, pa.array(["q1", "q2"]), np.array([[1, 0], [2, -1]]), np.array([[0.5, 0.5], [0.25, 9.0]]))
-    store.write_run(tmp_path / "r.arrow", run)
+    store.write_run(tmp_path / "r.arrow", run, {"k1": 1.2})
+    assert store.run_settings(tmp_path / "r.arrow") == {"k1": 1.2}
     again = store.read_run(tmp_path / "r.arrow", corpus)
     assert again.rows.tolist() == [[0, 1], [2, -1]]
     assert again.scores.tolist() == [[0.5, 0.5], [0.25, -np.inf]]
@@ -103,7 +104,7 @@ def test_a_run_reads_back_as_it_was_written(tmp_path):
 def test_a_run_of_no_queries_or_of_an_empty_corpus_reads_back(tmp_path):
     corpus = Corpus("none", pa.Table.from_batches([documents_batch([], [], [])]))
     run = Run.of(corpus, pa.array(["q"], pa.large_string()), np.empty((1, 0)), np.empty((1, 0)))
-    store.write_run(tmp_path / "r.arrow", run)
+    store.write_run(tmp_path / "r.arrow", run, {})
     assert store.read_run(tmp_path / "r.arrow", corpus).rows.tolist() == [[-1]]
 
 
@@ -111,7 +112,7 @@ def test_a_run_is_not_read_onto_another_corpus(tmp_path):
     store.write_benchmark(tmp_path / "b", [draft()])
     store.write_benchmark(tmp_path / "c", [draft(documents=("a", "b", "d"))])
     corpus, other = (store.read_corpus(tmp_path / each, "only") for each in "bc")
-    store.write_run(tmp_path / "r.arrow", Run.of(corpus, pa.array(["q1"]), np.array([[0]]), np.array([[1.0]])))
+    store.write_run(tmp_path / "r.arrow", Run.of(corpus, pa.array(["q1"]), np.array([[0]]), np.array([[1.0]])), {})
     with pytest.raises(DataError, match="made on another corpus"):
         store.read_run(tmp_path / "r.arrow", other)
 

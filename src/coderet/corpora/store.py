@@ -6,6 +6,7 @@ place and renamed when whole, so a killed writer leaves nothing that counts as d
 """
 
 import contextlib
+import hashlib
 import json
 import os
 import shutil
@@ -38,6 +39,7 @@ from coderet.records import (
 
 ROWS_A_CHUNK = 65_536
 _INDEX = "datasets.json"
+_SETTINGS = b"settings"
 
 
 # Whole or not at all
@@ -224,18 +226,16 @@ def datasets(folder: Path) -> list[str]:
     return [each["name"] for each in read_json(folder / "queries" / _INDEX)]
 
 
-def read_dataset(folder: Path, name: str) -> Dataset:
-    """One dataset of the benchmark in folder, memory-mapped."""
+def read_dataset(folder: Path, name: str, judged: bool = True) -> Dataset:
+    """One dataset of the benchmark in folder, memory-mapped; not judged: without its qrels, as a search may see it."""
     asked = {each["name"]: each for each in read_json(folder / "queries" / _INDEX)}[name]
-    judged = {each["name"]: each for each in read_json(folder / "qrels" / _INDEX)}[name]
-    return Dataset(
-        name,
-        read_corpus(folder, asked["corpus"]),
-        Queries(read_table(folder / "queries" / f"{name}.arrow")),
-        Qrels(read_table(folder / "qrels" / f"{name}.arrow")),
-        asked["depth"],
-        tuple(judged["metrics"]),
-    )
+    corpus = read_corpus(folder, asked["corpus"])
+    queries = Queries(read_table(folder / "queries" / f"{name}.arrow"))
+    if not judged:
+        return Dataset(name, corpus, queries, Qrels(QRELS.empty_table()), asked["depth"])
+    metrics = {each["name"]: each for each in read_json(folder / "qrels" / _INDEX)}[name]["metrics"]
+    qrels = Qrels(read_table(folder / "qrels" / f"{name}.arrow"))
+    return Dataset(name, corpus, queries, qrels, asked["depth"], tuple(metrics))
 
 
 def write_duplicates(folder: Path, name: str, groups: np.ndarray) -> None:
@@ -253,8 +253,11 @@ def read_duplicates(folder: Path, name: str) -> np.ndarray | None:
 # Runs and scorecards
 
 
-def write_run(path: Path, run: Run) -> None:
-    """A run as query ids and fixed-size lists of rows and scores; the corpus it belongs to stands in its metadata."""
+def write_run(path: Path, run: Run, settings: Mapping[str, Any]) -> None:
+    """A run as query ids and fixed-size lists of rows and scores.
+
+    The corpus it belongs to and the settings of what made it stand in its metadata.
+    """
     depth = run.depth
     table = pa.table(
         {
@@ -263,7 +266,7 @@ def write_run(path: Path, run: Run) -> None:
             "scores": pa.FixedSizeListArray.from_arrays(pa.array(run.scores.ravel()), depth),
         }
     )
-    facts = {DIGEST: run.corpus.digest.encode(), b"corpus": run.corpus.name.encode()}
+    facts = {DIGEST: run.corpus.digest.encode(), _SETTINGS: json.dumps(settings, sort_keys=True).encode()}
     write_table(path, table.replace_schema_metadata(facts))
 
 
@@ -280,6 +283,24 @@ def read_run(path: Path, corpus: Corpus) -> Run:
         for name in ("rows", "scores")
     )
     return Run(corpus, table["query_id"], rows.astype(np.int64), scores.astype(np.float32, copy=False))
+
+
+def run_settings(path: Path) -> dict[str, Any]:
+    """The settings of what made the run in path."""
+    settings: dict[str, Any] = json.loads(read_table(path).schema.metadata[_SETTINGS])
+    return settings
+
+
+def identity(*places: Path) -> str:
+    """SHA-256 over the names and contents of all files in places: the identity of what is computed from them."""
+    whole = hashlib.sha256()
+    for place in places:
+        for path in sorted(place.rglob("*")):
+            if path.is_file():
+                with path.open("rb") as file:
+                    content = hashlib.file_digest(file, "sha256").hexdigest()
+                whole.update(f"{path.relative_to(place).as_posix()} {content}\n".encode())
+    return whole.hexdigest()
 
 
 def write_scorecard(path: Path, query_ids: pa.ChunkedArray, metrics: Mapping[str, np.ndarray]) -> None:

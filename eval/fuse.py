@@ -1,0 +1,26 @@
+"""Fuse the runs of a fusion's members into one.
+
+reads   data/benchmarks/<benchmark>/{corpora,queries}  data/runs/<benchmark>/<member>...  params: fusions.<fusion>
+writes  data/runs/<benchmark>/<fusion>
+"""
+
+from coderet import paths, retrievers, stage
+from coderet.corpora import store
+
+
+def main(benchmark: str, fusion: str) -> None:
+    with stage.open(benchmark=benchmark, fusion=fusion) as job:
+        spec, folder = job.params.fusions[fusion], paths.benchmark(benchmark)
+        fuse = retrievers.fusion(spec.kind, spec.settings, f"params.yaml: fusions.{fusion}")
+        with store.new_folder(paths.runs(benchmark, fusion)) as runs:
+            for name in store.datasets(folder):
+                corpus = store.read_dataset(folder, name, judged=False).corpus
+                members = [
+                    store.read_run(paths.runs(benchmark, each) / f"{name}.arrow", corpus) for each in spec.members
+                ]
+                settings = {"kind": spec.kind, "members": list(spec.members), **spec.settings}
+                store.write_run(runs / f"{name}.arrow", fuse(members), settings)
+
+
+if __name__ == "__main__":
+    stage.run(main)

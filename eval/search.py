@@ -1,0 +1,43 @@
+"""Search every query of a benchmark with one retriever.
+
+reads   data/benchmarks/<benchmark>/{corpora,queries}  data/indexes/<benchmark>/<retriever>  models/retrievers/<retriever>
+writes  data/runs/<benchmark>/<retriever>  eval/results/<benchmark>/<retriever>/search.json
+"""
+
+from coderet import paths, retrievers, stage
+from coderet.corpora import store
+from coderet.metrics import efficiency
+from coderet.retrievers.answering import answer, lone_queries
+
+
+def main(benchmark: str, retriever: str) -> None:
+    with stage.open(benchmark=benchmark, retriever=retriever) as job, efficiency.peak_memory() as memory:
+        spec, timing, folder = job.params.retrievers[retriever], job.params.efficiency, paths.benchmark(benchmark)
+        fitted = retrievers.load(paths.retriever(retriever), spec.spec)
+        datasets, names = {}, store.datasets(folder)
+        with store.new_folder(paths.runs(benchmark, retriever)) as runs:
+            for name in names:
+                dataset = store.read_dataset(folder, name, judged=False)
+                searcher = fitted.open(dataset.corpus, paths.index(benchmark, retriever) / dataset.corpus.name)
+                depth = dataset.depth or job.params.benchmarks[benchmark].depth
+                alone = lone_queries(searcher, dataset, depth, timing.single_queries, timing.warm_up)
+                run, batches = answer(searcher, dataset, depth, timing.batch_queries)
+                store.write_run(runs / f"{name}.arrow", run, spec.spec)
+                cost = efficiency.of_queries(alone, batches, len(run), timing.batch_queries)
+                datasets[name] = cost.measured() | {"depth": depth, "seconds": float(batches.sum())}
+        store.write_json(
+            paths.result(benchmark, retriever, "search"),
+            {
+                "benchmark": benchmark,
+                "system": retriever,
+                "settings": spec.spec,
+                "datasets": datasets,
+                "headline": names[0],
+                "peak_memory_bytes": memory.bytes,
+                **job.machine,
+            },
+        )
+
+
+if __name__ == "__main__":
+    stage.run(main)

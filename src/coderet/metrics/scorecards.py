@@ -1,0 +1,118 @@
+"""A run held against a dataset's judgements: one value a query and metric.
+
+Most metrics are of the ranking (`ranking.py`); `mrr-1000` and `mrr-1000-paper` are of a block (`blocks.py`), whose run
+names every document. Where documents are equal, every ranking metric has a `-folded` twin in which they are one item.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coderet.metrics import blocks, ranking, significance
+from coderet.records import DataError, Dataset, Run
+
+BLOCK_METRICS = ("mrr-1000", "mrr-1000-paper")
+
+
+@dataclass(frozen=True)
+class Scorecard:
+    """values[name] is (S,) float64, one number for each of the query_ids, all of which have a relevant document.
+
+    counts tells how many queries were left out or counted as nothing, and why (`ranking.Counts`).
+    """
+
+    query_ids: pa.ChunkedArray
+    values: dict[str, np.ndarray]
+    counts: dict[str, int]
+
+
+def score(dataset: Dataset, run: Run, metrics: Sequence[str], groups: np.ndarray | None = None) -> Scorecard:
+    """The scorecard of a run; groups is (N,), the group of each document, or None if no two documents are equal.
+
+    DataError if the run is on another corpus.
+    """
+    if run.corpus.digest != dataset.corpus.digest:
+        raise DataError(f"the run is on corpus {run.corpus.name}, the dataset on {dataset.corpus.name}; search again")
+    ids = dataset.queries.ids
+    places = _places(run.query_ids, ids)
+    table = dataset.qrels.table
+    judgements = ranking.Judgements(
+        _places(table["query_id"], ids),
+        dataset.corpus.rows_of(table["document_id"]),
+        table["grade"].to_numpy().astype(np.float64),
+        len(ids),
+    )
+    ranked = [name for name in metrics if name not in BLOCK_METRICS]
+    if groups is not None:
+        ranked += [f"{name}-folded" for name in ranked]
+    evaluation = ranking.evaluate(places, run.rows, run.scores, judgements, ranked, groups)
+    values = dict(evaluation.values)
+    if len(ranked) < len(metrics):
+        by_query, by_document = _block(run, places, judgements)
+        both = dict(zip(BLOCK_METRICS, (by_query, by_document), strict=True))
+        values |= {name: both[name] for name in metrics if name in both}
+    return Scorecard(ids.take(pa.array(evaluation.queries)), values, asdict(evaluation.counts))
+
+
+def _places(some: pa.ChunkedArray, ids: pa.ChunkedArray) -> np.ndarray:
+    found = pc.index_in(some, value_set=ids.combine_chunks())
+    return pc.fill_null(found, -1).to_numpy().astype(np.int64)
+
+
+def _block(run: Run, places: np.ndarray, judgements: ranking.Judgements) -> tuple[np.ndarray, np.ndarray]:
+    """Reciprocal ranks of a block, in the order of its queries; the run may answer them in any order."""
+    if sorted(places.tolist()) != list(range(judgements.query_count)):
+        raise DataError(
+            f"the run of a block must answer each of its {judgements.query_count} queries once; search again"
+        )
+    gold = np.full(judgements.query_count, -1, np.int64)
+    gold[judgements.queries] = judgements.rows
+    order = np.argsort(places)
+    return blocks.block_reciprocal_ranks(run.rows[order], run.scores[order], gold)
+
+
+def summary(
+    cards: Mapping[str, Scorecard],
+    mean: Literal["queries", "datasets"],
+    resamples: int,
+    level: float,
+    seed: int,
+) -> dict[str, Any]:
+    """The means of scorecards with their bootstrap intervals: of each dataset, and over all that have the metric.
+
+    mean: `queries` weighs every query alike, `datasets` every dataset. DataError if no query of any dataset has a
+    relevant document, for then there is nothing to take a mean of.
+    """
+    judged = {name: card for name, card in cards.items() if len(card.query_ids)}
+    if not judged:
+        raise DataError(f"no query of {', '.join(cards)} has a relevant document; check that the qrels belong to them")
+
+    def figure(values: Sequence[np.ndarray]) -> dict[str, float]:
+        low, high = significance.interval(values, resamples, level, seed)
+        return {"value": float(np.mean([np.mean(each) for each in values])), "low": low, "high": high}
+
+    by_metric: dict[str, list[np.ndarray]] = {}
+    for card in judged.values():
+        for metric, values in card.values.items():
+            by_metric.setdefault(metric, []).append(values)
+    return {
+        "datasets": {
+            name: {
+                "metrics": {metric: figure([values]) for metric, values in card.values.items()}
+                if name in judged
+                else {},
+                "queries": len(card.query_ids),
+                "counts": card.counts,
+            }
+            for name, card in cards.items()
+        },
+        "all": {
+            metric: figure([np.concatenate(values)] if mean == "queries" else values)
+            | {"queries": sum(map(len, values)), "datasets": len(values)}
+            for metric, values in by_metric.items()
+        },
+    }
