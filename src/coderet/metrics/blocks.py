@@ -16,8 +16,9 @@ import numpy as np
 def block_ranks(scores: np.ndarray) -> np.ndarray:
     """(B,) int64: rank of each query's own document among the block's, ties against.
 
-    scores is (B, B): query i against the document of query j. The ranks of each document's own query are those of scores.T. -inf marks pairs that the retriever found nothing in
-    common for: they tie with each other behind all hits. Raises ValueError for NaN.
+    scores is (B, B): query i against query j's document; transposed, it gives the ranks of each document's own
+    query. -inf marks a pair that the retriever found nothing in common in: such pairs tie, behind all hits. Raises
+    ValueError for NaN.
     """
     if np.isnan(scores).any():
         raise ValueError(f"{np.isnan(scores).sum()} scores of the block are NaN and have no rank; mend the retriever")
