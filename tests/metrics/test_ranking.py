@@ -100,6 +100,11 @@ def test_a_tie_that_the_gold_document_is_outside_of_is_not_counted():
     assert evaluation.counts.gold_in_tie == 0
 
 
+def test_a_hit_does_not_tie_with_a_missing_one():
+    scores = np.full((1, 2), -np.inf, dtype=np.float32)
+    assert evaluate(np.array([0]), np.array([[2, -1]]), scores, judged((0, 2, 1)), ["mrr"]).counts.gold_in_tie == 0
+
+
 def test_minus_zero_ties_with_zero():
     rows, _ = rank(np.array([[4, 3]]), np.array([[0.0, -0.0]], dtype=np.float32))
     assert rows.tolist() == [[3, 4]]
