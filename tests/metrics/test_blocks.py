@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from coderet.metrics.blocks import block_ranks, block_reciprocal_ranks
+from coderet.records import DataError
 
 # Query 0 has its document second, query 1 first, query 2 ties with document 0 and so is second.
 SCORES = np.array([[0.5, 0.9, 0.1], [0.2, 0.8, 0.3], [0.4, 0.1, 0.4]], dtype=np.float32)
@@ -47,10 +48,10 @@ def test_a_narrow_run_counts_if_it_says_that_there_were_no_more_hits():
     ],
 )
 def test_a_run_that_does_not_tell_all_of_its_block_is_refused(rows, gold, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(DataError, match=message):
         block_reciprocal_ranks(np.array(rows), np.ones(np.shape(rows), dtype=np.float32), np.array(gold))
 
 
 def test_a_nan_score_is_refused():
-    with pytest.raises(ValueError, match="1 scores of the block are NaN"):
+    with pytest.raises(DataError, match="1 scores of the block are NaN"):
         block_ranks(np.array([[1, np.nan], [0, 1]]))

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from coderet.metrics import ranking
 from coderet.metrics.ranking import Judgements, evaluate, fold, parse, rank
+from coderet.records import DataError
+from coderet.registry import UnknownName
 
 
 def judged(*judgements: tuple[int, int, float], query_count: int = 1) -> Judgements:
@@ -125,7 +127,7 @@ def test_ranking_sorts_by_score_descending_and_row_ascending(hits):
 
 
 def test_a_score_that_is_nan_is_refused():
-    with pytest.raises(ValueError, match="1 scores of the run are NaN"):
+    with pytest.raises(DataError, match="1 scores of the run are NaN"):
         rank(np.array([[1, 2]]), np.array([[np.nan, 1]], dtype=np.float32))
 
 
@@ -156,7 +158,7 @@ def test_d2_queries_with_a_relevant_document_make_up_the_mean_and_the_others_are
 
 def test_a_mean_over_no_query_is_refused():
     evaluation = evaluate(np.array([0]), np.array([[1]]), np.ones((1, 1), dtype=np.float32), judged((0, 1, 0)), ["mrr"])
-    with pytest.raises(ValueError, match="none of 1 queries has a relevant document"):
+    with pytest.raises(DataError, match="none of 1 queries has a relevant document"):
         evaluation.mean("mrr")
 
 
@@ -294,37 +296,37 @@ def test_a_name_is_taken_apart():
 
 @pytest.mark.parametrize("name", ["ncdg@10", "ndcg@0", "ndcg@", "ndcg@10.5", "mrr-1000", "", "recall @5"])
 def test_an_unknown_name_is_refused(name):
-    with pytest.raises(ValueError, match="is no ranking metric; known: ndcg"):
+    with pytest.raises(UnknownName, match="is no ranking metric; known: ndcg"):
         parse(name)
 
 
 def test_the_nearest_name_is_offered():
-    with pytest.raises(ValueError, match=r"Did you mean ndcg\?"):
+    with pytest.raises(UnknownName, match=r"Did you mean ndcg\?"):
         parse("ncdg@10")
 
 
 def test_folded_metrics_without_groups_are_refused():
-    with pytest.raises(ValueError, match="give groups"):
+    with pytest.raises(DataError, match="give groups"):
         score_of("mrr-folded", [1], (0, 1, 1))
 
 
 def test_a_row_without_a_group_is_refused():
-    with pytest.raises(ValueError, match="row 3 has no group"):
+    with pytest.raises(DataError, match="row 3 has no group"):
         score_of("mrr-folded", [3], (0, 1, 1), groups=[0, 1])
 
 
 def test_a_relevant_document_hit_twice_is_refused():
-    with pytest.raises(ValueError, match="hits of one query twice"):
+    with pytest.raises(DataError, match="hits of one query twice"):
         score_of("ndcg", [1, 1], (0, 1, 1))
 
 
 def test_a_query_with_two_lines_is_refused():
-    with pytest.raises(ValueError, match="more than one line"):
+    with pytest.raises(DataError, match="more than one line"):
         evaluate(np.array([0, 0]), np.array([[1], [1]]), np.ones((2, 1), dtype=np.float32), judged((0, 1, 1)), ["mrr"])
 
 
 def test_a_run_naming_a_query_that_is_not_there_is_refused():
-    with pytest.raises(ValueError, match="names query 3, but there are 1"):
+    with pytest.raises(DataError, match="names query 3, but there are 1"):
         evaluate(np.array([3]), np.array([[1]]), np.ones((1, 1), dtype=np.float32), judged((0, 1, 1)), ["mrr"])
 
 
@@ -333,7 +335,7 @@ def test_a_run_naming_a_query_that_is_not_there_is_refused():
     [((1, 0, 1), "name queries"), ((0, -1, 1), "name rows"), ((0, 0, math.nan), "not finite"), ((0, 5, 2), "again")],
 )
 def test_wrong_qrels_are_refused(judgement, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(DataError, match=message):
         judged((0, 5, 1), judgement)
 
 

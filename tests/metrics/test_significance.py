@@ -4,6 +4,7 @@ import scipy.stats
 
 from coderet.metrics import significance
 from coderet.metrics.significance import holm, interval, paired_p_value
+from coderet.records import DataError
 
 
 def test_the_interval_of_equal_values_is_a_point():
@@ -114,10 +115,10 @@ def test_holm_multiplies_the_smallest_most_and_never_turns_round():
     [([], "no values"), ([np.empty(0)], r"shape \(0,\)"), ([np.array([np.nan])], "1 values that are not finite")],
 )
 def test_values_that_have_no_mean_are_refused(values, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(DataError, match=message):
         interval(values)
 
 
 def test_values_that_do_not_pair_up_are_refused():
-    with pytest.raises(ValueError, match=r"\[2\] and \[3\] values"):
+    with pytest.raises(DataError, match=r"\[2\] and \[3\] values"):
         paired_p_value([np.zeros(2)], [np.zeros(3)])

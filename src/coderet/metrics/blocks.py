@@ -12,16 +12,18 @@ because blocks are of one size.
 
 import numpy as np
 
+from coderet.records import DataError
+
 
 def block_ranks(scores: np.ndarray) -> np.ndarray:
     """(B,) int64: rank of each query's own document among the block's, ties against.
 
     scores is (B, B): query i against query j's document; transposed, it gives the ranks of each document's own
     query. -inf marks a pair that the retriever found nothing in common in: such pairs tie, behind all hits. Raises
-    ValueError for NaN.
+    DataError for NaN.
     """
     if np.isnan(scores).any():
-        raise ValueError(f"{np.isnan(scores).sum()} scores of the block are NaN and have no rank; mend the retriever")
+        raise DataError(f"{np.isnan(scores).sum()} scores of the block are NaN and have no rank; mend the retriever")
     return (scores >= np.diagonal(scores)[:, None]).sum(axis=1)
 
 
@@ -29,22 +31,22 @@ def block_reciprocal_ranks(rows: np.ndarray, scores: np.ndarray, gold: np.ndarra
     """Reciprocal ranks of one block by both readings: for each query, and for the document of each query, (B,) float64.
 
     rows is (B, k): the hits of each query among the block's documents 0 to B - 1, -1 where the retriever found no more;
-    scores is (B, k); gold is (B,), the document of each query. Raises ValueError if the run is cut off (a query has k
+    scores is (B, k); gold is (B,), the document of each query. Raises DataError if the run is cut off (a query has k
     hits although k < B), if a document is nobody's or two queries' gold, and if a query has one document twice.
     """
     size = len(gold)
     if rows.shape != scores.shape or len(rows) != size:
-        raise ValueError(f"the block has {size} queries, but rows {rows.shape} and scores {scores.shape}")
+        raise DataError(f"the block has {size} queries, but rows {rows.shape} and scores {scores.shape}")
     if not np.array_equal(np.sort(gold), np.arange(size)):
-        raise ValueError(f"the block's {size} queries must have {size} different gold documents, rows 0 to {size - 1}")
+        raise DataError(f"the block's {size} queries must have {size} different gold documents, rows 0 to {size - 1}")
     hit = rows >= 0
     if hit.any() and rows.max() >= size:
-        raise ValueError(f"row {rows.max()} is outside the block of {size} documents; search within the block")
+        raise DataError(f"row {rows.max()} is outside the block of {size} documents; search within the block")
     if rows.shape[1] < size and hit.all(axis=1).any():
-        raise ValueError(f"the run is cut at {rows.shape[1]} hits and says nothing of the rest; search {size} deep")
+        raise DataError(f"the run is cut at {rows.shape[1]} hits and says nothing of the rest; search {size} deep")
     lines, columns = np.nonzero(hit)
     if len(np.unique(lines * size + rows[lines, columns])) < len(lines):
-        raise ValueError("a query of the block has one document as two hits; a run names a document once a query")
+        raise DataError("a query of the block has one document as two hits; a run names a document once a query")
     matrix = np.full((size, size), -np.inf, dtype=scores.dtype)
     matrix[lines, rows[lines, columns]] = scores[lines, columns]
     aligned = matrix[:, gold]

@@ -15,13 +15,15 @@ others are left out of the mean, and each kind is counted.
 Left out: measures that know unjudged from irrelevant (bpref, condensed lists), and averages over the orders of a tie.
 """
 
-import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+
+from coderet.records import DataError
+from coderet.registry import UnknownName, nearest
 
 LARGEST_ROW = 2**32 - 2  # rows share 64 bits with a score or a query; the last of the 32-bit numbers is kept free
 
@@ -46,7 +48,7 @@ class Relevant:
 class Judgements:
     """Qrels in columns: document row rows[i] has grade grades[i] for query queries[i], an index below query_count.
 
-    Raises ValueError for columns of unequal length, an index out of range, a grade that is not finite, and a document
+    Raises DataError for columns of unequal length, an index out of range, a grade that is not finite, and a document
     judged twice for one query.
     """
 
@@ -58,18 +60,18 @@ class Judgements:
     def __post_init__(self) -> None:
         shapes = {self.queries.shape, self.rows.shape, self.grades.shape}
         if shapes != {(len(self.queries),)}:
-            raise ValueError(f"the columns of the qrels have shapes {shapes}; wanted three columns of one length")
+            raise DataError(f"the columns of the qrels have shapes {shapes}; wanted three columns of one length")
         if len(self.queries) and not 0 <= self.queries.min() <= self.queries.max() < self.query_count:
-            raise ValueError(
+            raise DataError(
                 f"the qrels name queries {self.queries.min()} to {self.queries.max()}, but there are {self.query_count}"
             )
         if len(self.rows) and not 0 <= self.rows.min() <= self.rows.max() <= LARGEST_ROW:
-            raise ValueError(f"the qrels name rows {self.rows.min()} to {self.rows.max()}; wanted 0 to {LARGEST_ROW}")
+            raise DataError(f"the qrels name rows {self.rows.min()} to {self.rows.max()}; wanted 0 to {LARGEST_ROW}")
         if not np.isfinite(self.grades).all():
-            raise ValueError(f"{np.sum(~np.isfinite(self.grades))} grades of the qrels are not finite numbers")
+            raise DataError(f"{np.sum(~np.isfinite(self.grades))} grades of the qrels are not finite numbers")
         repeated = len(self.rows) - len(np.unique(_keys(self.queries, self.rows)))
         if repeated:
-            raise ValueError(f"{repeated} judgements name a query and document again: keep one for each such pair")
+            raise DataError(f"{repeated} judgements name a query and document again: keep one for each such pair")
 
     @cached_property
     def relevant(self) -> tuple[np.ndarray, np.ndarray]:
@@ -125,9 +127,9 @@ class Evaluation:
     counts: Counts
 
     def mean(self, name: str) -> float:
-        """Mean of one metric over the scored queries; ValueError if there are none."""
+        """Mean of one metric over the scored queries; DataError if there are none."""
         if not len(self.queries):
-            raise ValueError(
+            raise DataError(
                 f"{name} has no mean: none of {self.counts.without_relevant} queries has a relevant document; "
                 "check that the qrels belong to these queries"
             )
@@ -144,13 +146,12 @@ class Metric:
 
 
 def parse(name: str) -> Metric:
-    """Take a name such as `ndcg@10` or `recall@100-folded` apart; ValueError with the nearest known kind otherwise."""
+    """Take a name such as `ndcg@10` or `recall@100-folded` apart; UnknownName with the nearest known kind otherwise."""
     match = re.fullmatch(r"([a-z-]+?)(?:@([1-9]\d*))?(-folded)?", name)
     if match is None or match[1] not in METRICS:
-        near = difflib.get_close_matches(re.sub(r"@.*|-folded$", "", name), METRICS, n=1)
-        raise ValueError(
+        raise UnknownName(
             f"{name!r} is no ranking metric; known: {', '.join(METRICS)}, each as it is or with a cutoff (ndcg@10), "
-            f"and with -folded at the end.{f' Did you mean {near[0]}?' if near else ''}"
+            f"and with -folded at the end.{nearest(re.sub(r'@.*|-folded$', '', name), METRICS)}"
         )
     return Metric(kind=match[1], cutoff=int(match[2]) if match[2] else None, folded=match[3] is not None)
 
@@ -168,17 +169,17 @@ def evaluate(
     run_queries is (Q,) integers: which of the dataset's queries each line of the run answers, -1 for none of them. rows
     is (Q, k) integers, -1 where there is no hit; scores is (Q, k) float32. The order of a line's hits is not trusted:
     `rank` sets it. groups is (N,) integers from 0, equal for documents that count as one; only folded metrics want it.
-    Raises ValueError for an unknown metric, a query with two lines, and a relevant document that is hit twice.
+    Raises UnknownName for a metric, DataError for a query with two lines and a relevant document that is hit twice.
     """
     wanted = {name: parse(name) for name in metrics}
     lines = _lines(run_queries, judgements.query_count)
     if not rows.shape == scores.shape == (len(run_queries), rows.shape[-1]):
-        raise ValueError(f"the run has {len(run_queries)} queries, but rows {rows.shape} and scores {scores.shape}")
+        raise DataError(f"the run has {len(run_queries)} queries, but rows {rows.shape} and scores {scores.shape}")
     strict = _read(lines, rows, scores, judgements, None)
     readings = {False: strict}
     if any(metric.folded for metric in wanted.values()):
         if groups is None:
-            raise ValueError("folded metrics need the group of each document row; give groups")
+            raise DataError("folded metrics need the group of each document row; give groups")
         readings[True] = _read(lines, rows, scores, judgements.folded(groups), groups)
     queries = np.flatnonzero(judgements.relevant_counts)
     absent = lines[queries] < 0
@@ -201,18 +202,18 @@ def rank(rows: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Each line's hits, best first: by score descending, then by row ascending.
 
     rows is (Q, k) integers, -1 where there is no hit; scores is (Q, k) float32. Returns int64 and float32 so shaped,
-    the same for every order of the input; missing hits are last, with row -1 and score -inf. Raises ValueError for NaN
+    the same for every order of the input; missing hits are last, with row -1 and score -inf. Raises DataError for NaN
     scores and rows out of range, TypeError for scores of another type: rounding them here would make ties that the
     retriever did not give.
     """
     if scores.dtype != np.float32:
         raise TypeError(f"scores are {scores.dtype}, wanted float32: round them once, where the run is made")
     if rows.size and not -1 <= rows.min() <= rows.max() <= LARGEST_ROW:
-        raise ValueError(f"the run names rows {rows.min()} to {rows.max()}; wanted -1 (no hit) to {LARGEST_ROW}")
+        raise DataError(f"the run names rows {rows.min()} to {rows.max()}; wanted -1 (no hit) to {LARGEST_ROW}")
     missing = rows < 0
     unordered = np.isnan(scores) & ~missing
     if unordered.any():
-        raise ValueError(f"{unordered.sum()} scores of the run are NaN and have no rank; mend its retriever")
+        raise DataError(f"{unordered.sum()} scores of the run are NaN and have no rank; mend its retriever")
     # One unsigned number a hit, ascending as hits rank: score above, row below.
     keys = _descending(scores).astype(np.uint64) << np.uint64(32) | rows.astype(np.uint64)
     keys[missing] = np.iinfo(np.uint64).max
@@ -243,7 +244,7 @@ def fold(rows: np.ndarray, groups: np.ndarray) -> np.ndarray:
 def find(queries: np.ndarray, rows: np.ndarray, judgements: Judgements) -> Relevant:
     """The relevant documents among the hits.
 
-    queries is (Q,), ascending; rows is (Q, k), best first, -1 where there is no hit. Raises ValueError if a relevant
+    queries is (Q,), ascending; rows is (Q, k), best first, -1 where there is no hit. Raises DataError if a relevant
     document is a hit of one query twice, for then it would be paid twice.
     """
     known, grades = judgements.relevant
@@ -252,7 +253,7 @@ def find(queries: np.ndarray, rows: np.ndarray, judgements: Judgements) -> Relev
     cells = np.flatnonzero(np.append(known, -2)[places] == keys)  # -2: what is behind the last key equals none
     again = len(cells) - len(np.unique(keys[cells]))
     if again:
-        raise ValueError(f"{again} relevant documents are hits of one query twice; a run names a document once a query")
+        raise DataError(f"{again} relevant documents are hits of one query twice; a run names a document once a query")
     lines, columns = np.divmod(cells, max(rows.shape[1], 1))
     return Relevant(queries[lines], columns + 1, grades[places[cells]])
 
@@ -353,9 +354,9 @@ def _lines(run_queries: np.ndarray, query_count: int) -> np.ndarray:
     """(query_count,) int64: the run's line of each query, -1 for none."""
     known = run_queries[run_queries >= 0]
     if len(known) and known.max() >= query_count:
-        raise ValueError(f"the run names query {known.max()}, but there are {query_count}; give -1 for unknown queries")
+        raise DataError(f"the run names query {known.max()}, but there are {query_count}; give -1 for unknown queries")
     if len(np.unique(known)) < len(known):
-        raise ValueError(f"{len(known) - len(np.unique(known))} queries have more than one line in the run; wanted one")
+        raise DataError(f"{len(known) - len(np.unique(known))} queries have more than one line in the run; wanted one")
     lines = np.full(query_count, -1, dtype=np.int64)
     lines[known] = np.flatnonzero(run_queries >= 0)
     return lines
@@ -399,9 +400,9 @@ def _keys(queries: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 def _groups_of(rows: np.ndarray, groups: np.ndarray) -> np.ndarray:
     if rows.size and rows.max() >= len(groups):
-        raise ValueError(f"row {rows.max()} has no group: groups were given for {len(groups)} documents")
+        raise DataError(f"row {rows.max()} has no group: groups were given for {len(groups)} documents")
     if len(groups) and groups.min() < 0:
-        raise ValueError(f"a document has group {groups.min()}; wanted integers from 0")
+        raise DataError(f"a document has group {groups.min()}; wanted integers from 0")
     return groups[rows].astype(np.int64)
 
 

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from coderet.records import DataError
+
 _NUMBERS_AT_ONCE = 2**22  # bounds the memory of resampling
 
 
@@ -20,7 +22,7 @@ def interval(
 ) -> tuple[float, float]:
     """Bootstrap interval (low, high) of the mean over datasets of the means over queries.
 
-    Each array is (S,), the values of one dataset's queries. Raises ValueError without datasets, for an empty one and
+    Each array is (S,), the values of one dataset's queries. Raises DataError without datasets, for an empty one and
     for values that are not finite. The same seed gives the same interval.
     """
     _check(values)
@@ -37,13 +39,13 @@ def paired_p_value(
 
     ours[d][i] and theirs[d][i] belong to the same query. Where all outcomes of the coins are no more than the resamples
     they are enumerated and p is exact; else p = (1 + outcomes at least as extreme) / (1 + resamples), which is never 0.
-    Raises ValueError for columns that do not pair up, besides what `interval` refuses.
+    Raises DataError for columns that do not pair up, besides what `interval` refuses.
     """
     _check(ours)
     _check(theirs)
     sizes = [len(column) for column in ours], [len(column) for column in theirs]
     if sizes[0] != sizes[1]:
-        raise ValueError(f"the two systems have {sizes[0]} and {sizes[1]} values; give one for each query of both")
+        raise DataError(f"the two systems have {sizes[0]} and {sizes[1]} values; give one for each query of both")
     differences = np.concatenate([(a - b) / (len(a) * len(ours)) for a, b in zip(ours, theirs, strict=True)])
     differences = differences[differences != 0]  # a coin that changes nothing need not be thrown
     coins = len(differences)
@@ -72,14 +74,14 @@ def holm(p_values: Sequence[float]) -> np.ndarray:
 
 def _check(values: Sequence[np.ndarray]) -> None:
     if not len(values):
-        raise ValueError("no values: give one array of per-query values a dataset")
+        raise DataError("no values: give one array of per-query values a dataset")
     for place, column in enumerate(values):
         if np.ndim(column) != 1 or not len(column):
-            raise ValueError(
+            raise DataError(
                 f"dataset {place} has values of shape {np.shape(column)}; wanted one value a query, at least one"
             )
         if not np.isfinite(column).all():
-            raise ValueError(f"dataset {place} has {np.sum(~np.isfinite(column))} values that are not finite numbers")
+            raise DataError(f"dataset {place} has {np.sum(~np.isfinite(column))} values that are not finite numbers")
 
 
 def _resampled_means(values: np.ndarray, resamples: int, random: np.random.Generator) -> np.ndarray:
