@@ -27,7 +27,7 @@ FLOORS = {
     "tracking": 3,
     "reports": 3,
 }
-OPEN_TO_ALL_ABOVE_AND_BESIDE = {"corpora", "metrics"}  # both sides stand on them, floor 1 included
+OPEN_TO_ALL_ABOVE_AND_BESIDE = {"corpora", "metrics", "records", "registry", "words"}  # all stand on them
 MAY_KNOW_ITS_NEIGHBOUR = {("training", "retrievers")}
 HEAVY = {"torch", "transformers", "sentence_transformers", "faiss", "pyserini", "jnius", "mlflow", "lightning", "bm25s"}
 

@@ -1,0 +1,106 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from coderet.metrics import scorecards
+from coderet.records import Corpus, DataError, Dataset, Qrels, Queries, Run, documents_batch, qrels_table, queries_table
+
+
+def corpus(*ids: str, name: str = "c") -> Corpus:
+    ids = tuple(sorted(ids, reverse=True))
+    return Corpus(name, pa.Table.from_batches([documents_batch(ids, [""] * len(ids), ids)]))
+
+
+def dataset(documents: Corpus, queries: list[str], gold: dict[str, dict[str, float]]) -> Dataset:
+    flat = [(q, d, g) for q, grades in gold.items() for d, g in grades.items()]
+    qrels = qrels_table([q for q, _, _ in flat], [d for _, d, _ in flat], [g for _, _, g in flat])
+    return Dataset("d", documents, Queries(queries_table(queries, queries)), Qrels(qrels))
+
+
+def run(documents: Corpus, hits: dict[str, dict[str, float]], depth: int = 3) -> Run:
+    rows, scores = np.full((len(hits), depth), -1), np.zeros((len(hits), depth), np.float32)
+    for place, found in enumerate(hits.values()):
+        rows[place, : len(found)] = documents.rows_of(pa.array(list(found), pa.large_string()))
+        scores[place, : len(found)] = list(found.values())
+    return Run.of(documents, pa.array(list(hits), pa.large_string()), rows, scores)
+
+
+def test_only_queries_with_a_relevant_document_are_in_the_mean():
+    documents = corpus("d1", "d2", "d3", "d4")
+    judged = dataset(
+        documents, ["q1", "q2", "q3", "q4", "q5"], {"q1": {"d1": 1}, "q2": {"d2": 1}, "q3": {"d3": 1}, "q4": {"d4": 0}}
+    )
+    hits = run(documents, {"q1": {"d1": 1.0}, "q2": {}, "q9": {"d1": 1.0}})
+    card = scorecards.score(judged, hits, ["ndcg@10"])
+    assert card.query_ids.to_pylist() == ["q1", "q2", "q3"]
+    assert card.values["ndcg@10"].tolist() == [1.0, 0.0, 0.0]
+    assert (card.counts["without_relevant"], card.counts["missing"], card.counts["unknown"]) == (2, 1, 1)
+    figure = scorecards.summary({"d": card}, "queries", 500, 0.95, 0)["all"]["ndcg@10"]
+    assert figure["value"] == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("order", ["abc", "acb", "bac", "bca", "cab", "cba"])
+def test_a_scorer_that_gives_all_documents_one_score_is_judged_alike_in_every_order(order):
+    documents = corpus(*"abc")
+    hits = run(documents, {"q": {each: 0.5 for each in order}})
+    card = scorecards.score(dataset(documents, ["q"], {"q": {"a": 1}}), hits, ["mrr", "ndcg@10", "hit@1"])
+    assert card.values["mrr"][0] == pytest.approx(1 / 3)
+    assert card.values["ndcg@10"][0] == pytest.approx(0.5)
+    assert card.values["hit@1"][0] == 0
+    assert card.counts["gold_in_tie"] == 1
+
+
+def test_equal_documents_count_as_one_in_the_folded_score_only():
+    documents = corpus("t1", "t2", "t9")  # rows: t9 0, t2 1, t1 2; t1 and t9 have equal text
+    hits = run(documents, {"q": {"t9": 0.5, "t1": 0.5, "t2": 0.1}})
+    gold_low = scorecards.score(dataset(documents, ["q"], {"q": {"t1": 1}}), hits, ["hit@1"], np.array([0, 1, 0]))
+    assert (gold_low.values["hit@1"][0], gold_low.values["hit@1-folded"][0]) == (0, 1)
+    gold_high = scorecards.score(dataset(documents, ["q"], {"q": {"t9": 1}}), hits, ["hit@1"], np.array([0, 1, 0]))
+    assert (gold_high.values["hit@1"][0], gold_high.values["hit@1-folded"][0]) == (1, 1)
+
+
+def test_a_block_is_read_by_rows_and_by_columns():
+    documents = corpus("a", "b")
+    judged = dataset(documents, ["qa", "qb"], {"qa": {"a": 1}, "qb": {"b": 1}})
+    #      a    b      qa ranks a first; for qb, a beats b. Document a: qb scores higher than qa. Document b: qb is first.
+    hits = run(documents, {"qb": {"a": 0.9, "b": 0.8}, "qa": {"a": 0.5, "b": 0.1}}, depth=2)
+    card = scorecards.score(judged, hits, ["mrr-1000", "mrr-1000-paper"])
+    assert card.query_ids.to_pylist() == ["qa", "qb"]
+    assert card.values["mrr-1000"].tolist() == [1.0, 0.5]
+    assert card.values["mrr-1000-paper"].tolist() == [0.5, 1.0]
+
+
+def test_a_block_whose_run_lacks_a_query_is_refused():
+    documents = corpus("a", "b")
+    judged = dataset(documents, ["qa", "qb"], {"qa": {"a": 1}, "qb": {"b": 1}})
+    with pytest.raises(DataError, match="must answer each of its 2 queries once"):
+        scorecards.score(judged, run(documents, {"qa": {"a": 1.0, "b": 0.5}}, depth=2), ["mrr-1000"])
+
+
+def test_a_run_on_another_corpus_is_refused():
+    judged = dataset(corpus("a"), ["q"], {"q": {"a": 1}})
+    with pytest.raises(DataError, match="search again"):
+        scorecards.score(judged, run(corpus("b", name="other"), {"q": {"b": 1.0}}), ["mrr"])
+
+
+def test_the_mean_weighs_queries_or_datasets_as_the_benchmark_says():
+    documents = corpus("a", "b")
+    one = scorecards.score(dataset(documents, ["q"], {"q": {"a": 1}}), run(documents, {"q": {"a": 1.0}}), ["hit@1"])
+    three = scorecards.score(
+        dataset(documents, ["x", "y", "z"], {each: {"a": 1} for each in "xyz"}),
+        run(documents, {each: {"b": 1.0} for each in "xyz"}),
+        ["hit@1"],
+    )
+    cards = {"one": one, "three": three}
+    assert scorecards.summary(cards, "queries", 100, 0.95, 0)["all"]["hit@1"]["value"] == 0.25
+    summary = scorecards.summary(cards, "datasets", 100, 0.95, 0)
+    assert summary["all"]["hit@1"]["value"] == 0.5
+    assert (summary["all"]["hit@1"]["queries"], summary["all"]["hit@1"]["datasets"]) == (4, 2)
+    assert summary["datasets"]["three"]["metrics"]["hit@1"] == {"value": 0.0, "low": 0.0, "high": 0.0}
+
+
+def test_a_benchmark_without_any_relevant_document_has_no_mean():
+    documents = corpus("a")
+    card = scorecards.score(dataset(documents, ["q"], {"q": {"a": 0}}), run(documents, {"q": {"a": 1.0}}), ["hit@1"])
+    with pytest.raises(DataError, match="no query of d has a relevant document"):
+        scorecards.summary({"d": card}, "queries", 100, 0.95, 0)
