@@ -1,6 +1,7 @@
 """Search every query of a benchmark with one retriever.
 
-reads   data/benchmarks/<benchmark>/{corpora,queries}  data/indexes/<benchmark>/<retriever>  models/retrievers/<retriever>
+reads   data/benchmarks/<benchmark>/{corpora,queries}  data/indexes/<benchmark>/<retriever>
+        models/retrievers/<retriever>  params: retrievers.<retriever>
 writes  data/runs/<benchmark>/<retriever>  eval/results/<benchmark>/<retriever>/search.json
 """
 

@@ -42,7 +42,7 @@ def test_only_queries_with_a_relevant_document_are_in_the_mean():
 @pytest.mark.parametrize("order", ["abc", "acb", "bac", "bca", "cab", "cba"])
 def test_a_scorer_that_gives_all_documents_one_score_is_judged_alike_in_every_order(order):
     documents = corpus(*"abc")
-    hits = run(documents, {"q": {each: 0.5 for each in order}})
+    hits = run(documents, {"q": dict.fromkeys(order, 0.5)})
     card = scorecards.score(dataset(documents, ["q"], {"q": {"a": 1}}), hits, ["mrr", "ndcg@10", "hit@1"])
     assert card.values["mrr"][0] == pytest.approx(1 / 3)
     assert card.values["ndcg@10"][0] == pytest.approx(0.5)
@@ -62,7 +62,7 @@ def test_equal_documents_count_as_one_in_the_folded_score_only():
 def test_a_block_is_read_by_rows_and_by_columns():
     documents = corpus("a", "b")
     judged = dataset(documents, ["qa", "qb"], {"qa": {"a": 1}, "qb": {"b": 1}})
-    #      a    b      qa ranks a first; for qb, a beats b. Document a: qb scores higher than qa. Document b: qb is first.
+    # qa ranks a first; for qb, a beats b. Of document a, qb scores higher than qa; of document b, qb is first.
     hits = run(documents, {"qb": {"a": 0.9, "b": 0.8}, "qa": {"a": 0.5, "b": 0.1}}, depth=2)
     card = scorecards.score(judged, hits, ["mrr-1000", "mrr-1000-paper"])
     assert card.query_ids.to_pylist() == ["qa", "qb"]
