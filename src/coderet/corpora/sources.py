@@ -101,8 +101,9 @@ def _snapshot(source: Source) -> Path:
             )
         )
     except Exception as error:  # the client raises those of its http library too
+        said = " ".join(str(error).split()).rstrip(".")
         raise SourceError(
-            f"{source} cannot be had from the hub: {type(error).__name__}: {error}. Where the hub is out of reach, set "
+            f"{source} cannot be had from the hub: {type(error).__name__}: {said}. Where the hub is out of reach, set "
             f"HF_ENDPOINT to a mirror or HF_HUB_CACHE to a filled cache, or pin a folder with the same files as file:"
         ) from None
 
