@@ -2,8 +2,8 @@
 
 The measure is that of CodeSearchNet's de-duplication (Allamanis, 2019, arXiv 1812.06469): the identifiers of a
 function, less the keywords of its language; two functions are near copies if the Jaccard index of their identifier sets
-and that of their multisets both reach a threshold. Candidates come from MinHash (datasketch), and every one is checked exactly, so
-no false pair is ever reported; a true pair at the threshold itself is missed about twice in a thousand.
+and that of their multisets both reach a threshold. Candidates come from MinHash (datasketch), and every one is checked
+exactly, so no false pair is ever reported; a true pair at the threshold itself is missed about twice in a thousand.
 
 Unlike the original, a function with too few identifiers to compare is kept, for only an exact copy of it is a copy, and
 of a group of copies the first in the given order stays, not an arbitrary one. Words in comments and strings count as
@@ -33,29 +33,30 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 KEYWORDS: dict[str, frozenset[str]] = {
     "python": frozenset(keyword.kwlist),
     "go": frozenset(
-        "break case chan const continue default defer else fallthrough for func go goto if import interface map package "
-        "range return select struct switch type var".split()
+        "break case chan const continue default defer else fallthrough for func go goto if import interface "
+        "map package range return select struct switch type var".split()
     ),
     "java": frozenset(
-        "abstract assert boolean break byte case catch char class const continue default do double else enum extends "
-        "false final finally float for goto if implements import instanceof int interface long native new null package "
-        "private protected public return short static strictfp super switch synchronized this throw throws transient "
-        "true try void volatile while".split()
+        "abstract assert boolean break byte case catch char class const continue default do double else enum "
+        "extends false final finally float for goto if implements import instanceof int interface long native "
+        "new null package private protected public return short static strictfp super switch synchronized "
+        "this throw throws transient true try void volatile while".split()
     ),
     "javascript": frozenset(
-        "async await break case catch class const continue debugger default delete do else export extends false finally "
-        "for function if import in instanceof let new null return static super switch this throw true try typeof "
-        "undefined var void while with yield".split()
+        "async await break case catch class const continue debugger default delete do else export extends "
+        "false finally for function if import in instanceof let new null return static super switch this "
+        "throw true try typeof undefined var void while with yield".split()
     ),
     "php": frozenset(
-        "abstract and array as break callable case catch class clone const continue declare default do echo else elseif "
-        "empty extends false final finally fn for foreach function global if implements include include_once instanceof "
-        "insteadof interface isset list namespace new null or print private protected public require require_once "
-        "return static switch this throw trait true try unset use var while xor yield".split()
+        "abstract and array as break callable case catch class clone const continue declare default do echo "
+        "else elseif empty extends false final finally fn for foreach function global if implements include "
+        "include_once instanceof insteadof interface isset list namespace new null or print private protected "
+        "public require require_once return static switch this throw trait true try unset use var while xor "
+        "yield".split()
     ),
     "ruby": frozenset(
-        "alias and begin break case class def defined do else elsif end ensure false for if in module next nil not or "
-        "redo rescue retry return self super then true undef unless until when while yield".split()
+        "alias and begin break case class def defined do else elsif end ensure false for if in module next "
+        "nil not or redo rescue retry return self super then true undef unless until when while yield".split()
     ),
 }
 
