@@ -1,0 +1,70 @@
+"""Queries to hits: a table of kinds, and what lies in models/retrievers/<name>.
+
+A retriever's folder holds `retriever.json`, which names its kind, and whatever that kind saves; it loads from its
+folder alone. What a person may turn is a keyword-only, defaulted argument of its class. Those in `SEARCH` only move the
+search and stand beside `index` in params.yaml; all others stand under `index`, and changing one indexes again.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from coderet import registry
+from coderet.records import DataError, Retriever
+
+RETRIEVERS = {
+    "lucene": "coderet.retrievers.lucene:Lucene",
+    "bm25s": "coderet.retrievers.bm25s:Bm25s",
+    "dense": "coderet.retrievers.dense:Dense",
+}
+FORMAT = 1
+_FILE = "retriever.json"
+
+
+def create(kind: str, where: str = "retrievers", **parts: Any) -> Retriever:
+    """A retriever of a kind with default settings. parts: what it was fitted with, `encoder` for dense, else none."""
+    return _kind(kind, where)(**parts)
+
+
+def save(retriever: Retriever, kind: str, folder: Path) -> None:
+    """Write retriever, which is of that kind, into folder, which is new and empty."""
+    retriever.save(folder)
+    (folder / _FILE).write_text(json.dumps({"kind": kind, "format": FORMAT}) + "\n", encoding="utf-8")
+
+
+def load(folder: Path, spec: Mapping[str, Any], where: str = "retrievers") -> Retriever:
+    """The retriever in folder with the settings of spec: `kind`, `index` (a mapping) and, beside them, those of SEARCH.
+
+    where is the place in params.yaml that spec comes from. DataError if the folder holds no retriever or one of another
+    kind; registry.UnknownName for a setting that is not known or stands in the wrong place.
+    """
+    kind, index = spec["kind"], spec.get("index", {})
+    search = {key: value for key, value in spec.items() if key not in ("kind", "index")}
+    made = _kind(kind, where)
+    for key in index:
+        if key in made.SEARCH:
+            raise registry.UnknownName(f"{where}.index.{key} moves only the search: it belongs to {where}.{key}")
+    registry.fit_arguments(made.load, index, f"{where}.index")
+    registry.fit_arguments(made.load, search, where)
+    for key in search:
+        if key not in made.SEARCH:
+            raise registry.UnknownName(f"{where}.{key} changes the index: it belongs to {where}.index.{key}")
+    found = _read(folder)
+    if found.get("kind") != kind or found.get("format") != FORMAT:
+        raise DataError(
+            f"{folder} holds a retriever of kind {found.get('kind')!r}, format {found.get('format')!r}; "
+            f"wanted {kind!r}, format {FORMAT}; run: dvc repro fit@{folder.name}"
+        )
+    return made.load(folder, **index, **search)
+
+
+def _kind(kind: str, where: str) -> Any:
+    return registry.load(RETRIEVERS, kind, "retrievers", f"{where}.kind")
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    try:
+        return json.loads((folder / _FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{folder} holds no retriever ({error}); run: dvc repro fit@{folder.name}") from None

@@ -1,0 +1,104 @@
+"""Retrieval by vectors: an encoder and an index of what it makes of a corpus.
+
+Which encoder is the business of training; which kind of index, of the table `coderet.indexes.INDEXES`.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from coderet import encoders, registry
+from coderet.indexes import INDEXES
+from coderet.records import Corpus, DataError, Encoder
+from coderet.retrievers import analysis, manifest
+
+_ENCODER = "encoder"
+_DOCUMENTS_A_CHUNK = 16_384
+
+
+class SavedEncoder(Encoder, Protocol):
+    """An encoder that `coderet.encoders.load` reads from the folder it was saved in."""
+
+    def save(self, folder: Path) -> None: ...
+
+
+class Dense:
+    """kind `dense`. kind, similarity and text_fields shape the index; batch, queries compared at a time, the search."""
+
+    SEARCH = ("batch",)
+
+    def __init__(
+        self,
+        encoder: SavedEncoder,
+        *,
+        kind: str = "flat",
+        similarity: str = "cosine",
+        text_fields: Iterable[str] = ("text",),
+        batch: int = 256,
+    ) -> None:
+        self.encoder, self.kind, self.similarity = encoder, kind, similarity
+        self.text_fields, self.batch = analysis.check_fields(text_fields), batch
+        self._index = registry.load(INDEXES, kind, "indexes", "index.kind")
+        if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
+            raise DataError(f"batch is {batch!r}; wanted a number of queries from 1 on")
+
+    @classmethod
+    def load(
+        cls,
+        folder: Path,
+        *,
+        kind: str = "flat",
+        similarity: str = "cosine",
+        text_fields: Iterable[str] = ("text",),
+        batch: int = 256,
+    ) -> "Dense":
+        encoder = encoders.load(folder / _ENCODER)
+        return cls(encoder, kind=kind, similarity=similarity, text_fields=text_fields, batch=batch)
+
+    def save(self, folder: Path) -> None:
+        """The encoder, in a folder of its own."""
+        self.encoder.save(folder / _ENCODER)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "similarity": self.similarity,
+            "text_fields": list(self.text_fields),
+            "encoder": self.encoder.fingerprint,
+            "dim": self.encoder.dim,
+        }
+
+    def index(self, corpus: Corpus, folder: Path) -> Mapping[str, float | str]:
+        """Facts: dim, and how many documents got a vector of zeros, which says nothing about them."""
+        index = self._index.build(
+            self._vectors(corpus), len(corpus), self.encoder.dim, folder, similarity=self.similarity
+        )
+        manifest.write(folder, corpus, self.settings)
+        return {"dim": self.encoder.dim, "zero_vectors": index.zero_vectors}
+
+    def open(self, corpus: Corpus, folder: Path) -> "DenseSearcher":
+        manifest.check(folder, corpus, self.settings, holds="vectors")
+        return DenseSearcher(self.encoder, self._index.load(folder), self.batch)
+
+    def _vectors(self, corpus: Corpus) -> Iterator[tuple[pa.ChunkedArray, np.ndarray]]:
+        for start in range(0, len(corpus), _DOCUMENTS_A_CHUNK):
+            rows = slice(start, min(start + _DOCUMENTS_A_CHUNK, len(corpus)))
+            texts = corpus.texts(self.text_fields, rows)
+            yield corpus.ids.slice(start, len(texts)), self.encoder.encode_documents(texts)
+
+
+class DenseSearcher:
+    """An encoder for queries and an open index of documents."""
+
+    def __init__(self, encoder: Encoder, index: Any, batch: int) -> None:
+        self._encoder, self._index, self._batch = encoder, index, batch
+
+    def search(self, queries: pa.ChunkedArray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """(Q, k) rows and scores; NO_HIT only where the corpus has fewer than k documents."""
+        vectors = self._encoder.encode_queries(queries) if len(queries) else np.empty((0, self._encoder.dim))
+        found: tuple[np.ndarray, np.ndarray] = self._index.search(np.asarray(vectors, np.float32), k, self._batch)
+        return found
