@@ -1,0 +1,97 @@
+import hashlib
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from coderet.records import DataError
+from coderet.registry import UnknownName
+from coderet.retrievers.dense import Dense
+
+
+class Hashed:
+    """An encoder without weights: a token adds 1 to the dimension that its hash names."""
+
+    def __init__(self, dim: int = 64, fingerprint: str = "hashed") -> None:
+        self.dim, self.fingerprint, self.asked = dim, fingerprint, []
+
+    def encode_documents(self, texts: pa.ChunkedArray) -> np.ndarray:
+        self.asked.append(texts.to_pylist())
+        vectors = np.zeros((len(texts), self.dim), np.float32)
+        for row, text in enumerate(texts.to_pylist()):
+            for token in text.split():
+                vectors[row, int(hashlib.sha256(token.encode()).hexdigest(), 16) % self.dim] += 1
+        return vectors
+
+    encode_queries = encode_documents
+
+    def save(self, folder) -> None:
+        raise NotImplementedError
+
+
+class Broken(Hashed):
+    def encode_documents(self, texts: pa.ChunkedArray) -> np.ndarray:
+        vectors = super().encode_documents(texts)
+        vectors[1] = np.nan
+        return vectors
+
+
+def test_the_document_that_shares_the_most_words_is_first(corpus_of, answer):
+    corpus = corpus_of({"x": "binary search of a list", "y": "merge sort of a list", "z": "open a file"})
+    [hits] = answer(Dense(Hashed(256)), corpus, ["binary search"], k=3)
+    assert hits[0][0] == "x"
+    assert hits[0][1] == pytest.approx(2 / np.sqrt(2 * 5), abs=1e-6)
+
+
+def test_documents_of_equal_text_rank_in_descending_id(corpus_of, answer):  # D1, D3
+    corpus = corpus_of({"t1": "SELECT a FROM x", "t9": "SELECT a FROM x", "t2": "SELECT b FROM y"})
+    [hits] = answer(Dense(Hashed()), corpus, ["a x"], k=2)
+    assert [document for document, _ in hits] == ["t9", "t1"] and hits[0][1] == hits[1][1]
+
+
+def test_title_and_text_are_read_as_the_settings_say(corpus_of, answer):  # D4
+    corpus = corpus_of({"x": "def f(a, x): ...", "y": ""}, {"x": "binary search"})
+    encoder = Hashed()
+    [[(_, with_title), _]] = answer(Dense(encoder, text_fields=["title", "text"]), corpus, ["binary search in python"])
+    assert encoder.asked[0] == ["", "binary search def f(a, x): ..."]
+    [[(_, without), _]] = answer(Dense(encoder), corpus, ["binary search in python"])
+    assert encoder.asked[2] == ["", "def f(a, x): ..."]
+    assert with_title > 0 == without
+
+
+def test_fewer_documents_than_asked_for_no_documents_and_no_queries(corpus_of, answer):  # D7
+    assert len(answer(Dense(Hashed()), corpus_of({"x": "a", "y": "b", "z": "c"}), ["a"], k=5)[0]) == 3
+    assert answer(Dense(Hashed()), corpus_of({}), ["a"]) == [[]]
+    assert answer(Dense(Hashed()), corpus_of({"x": "a"}), []) == []
+
+
+def test_a_broken_vector_stops_the_build_and_names_the_document(corpus_of, tmp_path):  # D7
+    with pytest.raises(DataError, match="hold NaN or infinity: y"):
+        Dense(Broken()).index(corpus_of({"x": "a", "y": "b", "z": "c"}), tmp_path)
+
+
+def test_a_document_without_a_direction_is_counted(corpus_of, tmp_path):  # D7
+    facts = Dense(Hashed(8)).index(corpus_of({"x": "a", "y": ""}), tmp_path)
+    assert facts == {"dim": 8, "zero_vectors": 1}
+
+
+def test_an_index_of_another_encoder_corpus_assembly_or_similarity_is_refused(corpus_of, tmp_path):
+    corpus = corpus_of({"x": "a", "y": "b"})
+    Dense(Hashed()).index(corpus, tmp_path)
+    Dense(Hashed(), batch=1).open(corpus, tmp_path)
+    for other, wanted in (
+        (Dense(Hashed(fingerprint="newer")), "was made with encoder 'hashed', wanted 'newer'"),
+        (Dense(Hashed(), text_fields=["title", "text"]), "was made with text_fields"),
+        (Dense(Hashed(), similarity="inner-product"), "was made with similarity 'cosine'"),
+    ):
+        with pytest.raises(DataError, match=wanted):
+            other.open(corpus, tmp_path)
+    with pytest.raises(DataError, match="has 2 vectors but its corpus 1 documents"):
+        Dense(Hashed()).open(corpus_of({"x": "a"}), tmp_path)
+
+
+def test_an_unknown_kind_of_index_and_a_wrong_batch_are_refused():
+    with pytest.raises(UnknownName, match=r"index.kind is 'flatt'; known indexes: flat. Did you mean flat\?"):
+        Dense(Hashed(), kind="flatt")
+    with pytest.raises(DataError, match="batch is 0"):
+        Dense(Hashed(), batch=0)

@@ -1,0 +1,77 @@
+import pyarrow as pa
+import pytest
+
+from coderet.records import DataError
+from coderet.retrievers import java
+from coderet.retrievers import lucene as lucene_module
+from coderet.retrievers.lucene import Lucene
+
+
+def test_english_drops_stop_words_and_stems(corpus_of, answer):
+    corpus = corpus_of({"x": "Sorting the lists", "y": "the other"})
+    [hits] = answer(Lucene(analyzer="english"), corpus, ["the sorted list"])
+    assert [document for document, _ in hits] == ["x"]
+
+
+def test_a_query_of_more_than_1024_tokens_is_answered(corpus_of, answer):
+    corpus = corpus_of({"x": "w1999", "y": "other"})
+    [hits] = answer(Lucene(), corpus, [" ".join(f"w{i}" for i in range(5000))])
+    assert [document for document, _ in hits] == ["x"]
+
+
+def test_k1_and_b_are_the_searchs_not_the_indexes(corpus_of, tmp_path):
+    corpus = corpus_of({"x": "a a a b", "y": "a"})
+    Lucene(k1=1.2, b=0.75).index(corpus, tmp_path)
+    query = pa.chunked_array([pa.array(["a"], pa.large_string())])
+    scores = {k1: Lucene(k1=k1).open(corpus, tmp_path).search(query, 2)[1].tolist() for k1 in (0.5, 1.2)}
+    assert scores[0.5] != scores[1.2]
+
+
+def test_rows_keep_their_order_through_many_segments(corpus_of, tmp_path, monkeypatch):
+    monkeypatch.setattr(lucene_module, "_BUFFER_MEGABYTES", 0.03)
+    corpus = corpus_of({f"d{i:05}": f"only{i} " + " ".join(f"w{i * j % 997}" for j in range(40)) for i in range(4000)})
+    Lucene().index(corpus, tmp_path)
+    queries = pa.chunked_array([pa.array([f"only{3999 - row}" for row in range(4000)], pa.large_string())])
+    rows, _ = Lucene().open(corpus, tmp_path).search(queries, 1)
+    assert rows[:, 0].tolist() == list(range(4000))
+
+
+def test_an_index_made_twice_differs_only_in_the_segments_info(corpus_of, tmp_path):
+    corpus = corpus_of({f"d{i}": f"a b{i}" for i in range(50)})
+    facts = [Lucene().index(corpus, make(tmp_path / name)) for name in ("one", "two")]
+    assert facts[0] == facts[1] == {"tokens": 100, "documents_with_tokens": 50}
+    sizes = [{file.name: file.stat().st_size for file in (tmp_path / name).iterdir()} for name in ("one", "two")]
+    assert sizes[0] == sizes[1]
+
+
+def make(folder):
+    folder.mkdir()
+    return folder
+
+
+def test_an_index_cut_short_is_an_error_in_few_words(corpus_of, tmp_path):
+    corpus = corpus_of({f"d{i}": f"a b{i}" for i in range(50)})
+    Lucene().index(corpus, tmp_path)
+    file = next(tmp_path.glob("*.tim"))
+    file.write_bytes(file.read_bytes()[:-10])
+    with pytest.raises(java.JavaError, match=r"opening .* with Lucene: .*Corrupt") as caught:
+        Lucene().open(corpus, tmp_path)
+    assert len(str(caught.value)) < 600
+
+
+def test_an_index_that_lost_a_document_is_refused(corpus_of, tmp_path):
+    corpus = corpus_of({"x": "a", "y": "b"})
+    Lucene().index(corpus, tmp_path)
+    with pytest.raises(DataError, match="has 2 documents in 1 segments, wanted 3 in one"):
+        lucene_module.LuceneSearcher(tmp_path, 3, "whitespace", 1.2, 0.75)
+
+
+def test_many_queries_at_once_and_one_by_one_find_the_same(corpus_of, tmp_path):
+    corpus = corpus_of({f"d{i}": f"a b{i % 7} c{i % 3}" for i in range(200)})
+    Lucene().index(corpus, tmp_path)
+    searcher = Lucene().open(corpus, tmp_path)
+    queries = pa.chunked_array([pa.array([f"b{i} c{i % 5} a" for i in range(9)] * 150, pa.large_string())])
+    rows, scores = searcher.search(queries, 20)
+    for place in (0, 700, 1349):
+        row, score = searcher.search(queries.slice(place, 1), 20)
+        assert row[0].tolist() == rows[place].tolist() and score[0].tolist() == scores[place].tolist()
