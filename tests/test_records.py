@@ -131,6 +131,11 @@ def test_a_title_that_is_missing_or_empty_leaves_only_the_text(title):
     assert corpus_of(["a"], [title], ["x"]).texts(("title", "text")).to_pylist() == ["x"]
 
 
+def test_a_document_whose_fields_are_all_empty_keeps_its_row():
+    corpus = corpus_of(["c", "b", "a"], ["t", "", ""], ["x", "", "z"])
+    assert corpus.texts(("title", "text")).to_pylist() == ["t x", "", "z"]
+
+
 def test_fields_that_are_not_there_are_refused():
     table = corpus_of(["a"]).table
     with pytest.raises(DataError, match="wanted one or both of title, text"):

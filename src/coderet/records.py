@@ -163,8 +163,9 @@ def assemble(table: pa.Table, fields: Iterable[str]) -> pa.ChunkedArray:
         raise DataError(f"text_fields is {list(fields)}; wanted one or both of title, text")
     if fields == ("text",):
         return table["text"]
-    parts = [pc.if_else(pc.equal(table[name], ""), None, table[name]) for name in fields]
-    joined = pc.binary_join_element_wise(*parts, FIELD_SEPARATOR, null_handling="skip")
+    columns = [pc.fill_null(table[name], "") for name in fields]
+    # Trimming takes the separator beside an empty field. null_handling="skip" drops rows whose fields are all empty.
+    joined = pc.binary_join_element_wise(*columns, FIELD_SEPARATOR)
     return pc.utf8_trim_whitespace(joined)
 
 

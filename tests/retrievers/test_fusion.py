@@ -28,7 +28,9 @@ def corpus(corpus_of):
 
 
 def test_a_document_earns_the_reciprocal_of_sixty_and_its_rank_in_every_run(corpus):
-    result = fused(rrf([run_of(corpus, {"a": 9, "b": 5}), run_of(corpus, {"b": 0.2, "c": 0.1})]))
+    result = fused(
+        rrf([run_of(corpus, {"a": 9, "b": 5}, {}), run_of(corpus, {"b": 0.2, "c": 0.1}, {"a": 3, "b": 2, "c": 1})])
+    )
     assert list(result) == ["b", "a", "c"]
     assert result == pytest.approx({"b": 1 / 62 + 1 / 61, "a": 1 / 61, "c": 1 / 62})
 
@@ -51,7 +53,7 @@ def test_equal_scores_in_a_member_are_ranked_by_the_one_order_whatever_order_the
 
 
 def test_k_and_weights_change_what_is_earned(corpus):
-    members = [run_of(corpus, {"a": 1}), run_of(corpus, {"b": 1})]
+    members = [run_of(corpus, {"a": 1}, {"a": 2, "b": 1}), run_of(corpus, {"b": 1}, {})]
     assert fused(rrf(members, k=0, weights=[1, 3])) == pytest.approx({"b": 3.0, "a": 1.0})
 
 

@@ -28,12 +28,14 @@ def test_k1_and_b_are_the_searchs_not_the_indexes(corpus_of, tmp_path):
 
 
 def test_rows_keep_their_order_through_many_segments(corpus_of, tmp_path, monkeypatch):
-    monkeypatch.setattr(lucene_module, "_BUFFER_MEGABYTES", 0.03)
-    corpus = corpus_of({f"d{i:05}": f"only{i} " + " ".join(f"w{i * j % 997}" for j in range(40)) for i in range(4000)})
+    monkeypatch.setattr(lucene_module, "_BUFFER_MEGABYTES", 0.1)
+    count = 600
+    corpus = corpus_of({f"d{i:05}": f"only{i} " + " ".join(f"w{i * j % 997}" for j in range(40)) for i in range(count)})
     Lucene().index(corpus, tmp_path)
-    queries = pa.chunked_array([pa.array([f"only{3999 - row}" for row in range(4000)], pa.large_string())])
+    assert not list(tmp_path.glob("_0.*"))  # the first segment was merged with others
+    queries = pa.chunked_array([pa.array([f"only{count - 1 - row}" for row in range(count)], pa.large_string())])
     rows, _ = Lucene().open(corpus, tmp_path).search(queries, 1)
-    assert rows[:, 0].tolist() == list(range(4000))
+    assert rows[:, 0].tolist() == list(range(count))
 
 
 def test_an_index_made_twice_differs_only_in_the_segments_info(corpus_of, tmp_path):
