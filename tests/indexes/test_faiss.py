@@ -49,14 +49,14 @@ def test_equal_scores_come_lowest_row_first_at_the_cutoff_too(tmp_path, k, count
     assert scores.tolist() == np.take_along_axis(truth, rows, 1).tolist()
 
 
-@pytest.mark.parametrize("dim", [3, 37, 256])
+@pytest.mark.parametrize("dim", [3, 37, 384])
 def test_equal_vectors_have_equal_scores_wherever_they_lie(tmp_path, dim):
     random = np.random.default_rng(dim)
-    kinds = random.permutation(np.arange(700) % 100)
+    kinds = random.permutation(np.arange(1500) % 100)  # enough for FAISS to add up in several ways
     documents = random.standard_normal((100, dim))[kinds]
-    rows, scores = build(tmp_path, documents).search(random.standard_normal((30, dim)), 700, 30)
+    rows, scores = build(tmp_path, documents).search(random.standard_normal((64, dim)), 1500, 64)
     for found, score in zip(rows, scores, strict=True):
-        by_row = np.empty(700, np.float32)
+        by_row = np.empty(1500, np.float32)
         by_row[found] = score
         assert all(len(set(by_row[kinds == kind].tolist())) == 1 for kind in range(100))
 
@@ -69,7 +69,7 @@ def test_a_document_among_equals_is_kept_by_row_though_others_reach_past_the_can
 
 def test_neither_the_batch_nor_the_chunks_nor_the_company_of_other_queries_move_a_score(tmp_path):
     random = np.random.default_rng(0)
-    documents, queries = random.standard_normal((300, 48)), random.standard_normal((70, 48))
+    documents, queries = random.standard_normal((1500, 48)), random.standard_normal((70, 48))
     for name in ("whole", "cut"):
         (tmp_path / name).mkdir()
     index = build(tmp_path / "whole", documents, "cosine")

@@ -1,12 +1,12 @@
 """A flat index: every document vector is compared with every query vector by FAISS.
 
-FAISS alone does not keep the one order. Its fast path adds up in an order that depends on where a vector lies in the
-corpus and on how many queries are asked together (equal vectors then differ by up to 3e-6), it returns ties in any
-order, and from k = 100 on it keeps any of those that are equal at the cutoff. So FAISS chooses candidates, a few more
-than asked for; each gets its score again by one dot product of its own, which depends on nothing but the two vectors;
-and where the bound on the rounding error does not rule out that a document outside the candidates belongs among the
-first k, all documents of that query are scored so. Equal vectors have equal scores, and a run does not change with the
-batch size or the number of threads.
+FAISS alone does not keep the one order. Comparing many queries at once by a matrix product is several times faster,
+but adds up in an order that depends on where a vector lies and on how many queries are asked together, so that equal
+vectors differ by some 1e-6; ties come in any order, and from k = 100 on any of those that are equal at the cutoff are
+kept. So FAISS chooses candidates, a few more than asked for; each gets its score again by a dot product of its own,
+which depends on nothing but the two vectors; and where the bound on the rounding error does not rule out that another
+document belongs among the first k, all documents of that query are scored so. Equal vectors have equal scores, and a
+run does not change with the batch size or the number of threads.
 
 Left out: kinds that compare only some of the vectors (IVF, HNSW, ...). They join in `INDEXES`.
 """
@@ -27,6 +27,7 @@ _VECTORS = "vectors.npy"
 _FACTS = "flat.json"
 _SPARE = 32  # candidates beyond k: enough that a query whose scores are not tied needs no second look
 _NAMED = 5  # document ids in a message
+faiss.cvar.distance_compute_blas_threshold = 8  # queries from which one matrix product is faster than each alone
 
 
 class Flat:
