@@ -11,7 +11,7 @@ from coderet.corpora import store
 def main(benchmark: str, fusion: str) -> None:
     with stage.open(benchmark=benchmark, fusion=fusion) as job:
         spec, folder = job.params.fusions[fusion], paths.benchmark(benchmark)
-        fuse = retrievers.fusion(spec.kind, spec.settings, f"params.yaml: fusions.{fusion}")
+        fuse = retrievers.fuser(spec.kind, spec.settings, f"params.yaml: fusions.{fusion}")
         with store.new_folder(paths.runs(benchmark, fusion)) as runs:
             for name in store.datasets(folder):
                 corpus = store.read_dataset(folder, name, judged=False).corpus

@@ -3,8 +3,7 @@ import pyarrow as pa
 import pytest
 
 from coderet.records import NO_HIT, DataError, Run
-from coderet.registry import load
-from coderet.retrievers.fusion import FUSIONS, rrf
+from coderet.retrievers.fusion import rrf
 
 
 def run_of(corpus, *hits: dict[str, float]) -> Run:
@@ -104,7 +103,3 @@ def test_runs_that_do_not_belong_together_are_refused(corpus, corpus_of):
         rrf([one, one], weights=[1])
     with pytest.raises(DataError, match="0 runs"):
         rrf([])
-
-
-def test_the_table_finds_it():
-    assert load(FUSIONS, "rrf", "fusions") is rrf

@@ -6,39 +6,44 @@ search and stand beside `index` in params.yaml; all others stand under `index`, 
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from coderet import registry
-from coderet.records import DataError, Retriever
+from coderet.records import DataError, Retriever, Run
 
 RETRIEVERS = {
     "lucene": "coderet.retrievers.lucene:Lucene",
     "bm25s": "coderet.retrievers.bm25s:Bm25s",
     "dense": "coderet.retrievers.dense:Dense",
 }
+FUSIONS = {"rrf": "coderet.retrievers.fusion:rrf"}
 FORMAT = 1
 _FILE = "retriever.json"
 
 
-def create(kind: str, where: str = "retrievers", **parts: Any) -> Retriever:
+def create(kind: str, where: str = "params.yaml: retrievers", **parts: Any) -> Retriever:
     """A retriever of a kind with default settings. parts: what it was fitted with, `encoder` for dense, else none."""
     return _kind(kind, where)(**parts)
 
 
 def save(retriever: Retriever, kind: str, folder: Path) -> None:
-    """Write retriever, which is of that kind, into folder, which is new and empty."""
+    """Write retriever, which is of that kind, into folder, which is new."""
+    folder.mkdir(parents=True, exist_ok=True)
     retriever.save(folder)
     (folder / _FILE).write_text(json.dumps({"kind": kind, "format": FORMAT}) + "\n", encoding="utf-8")
 
 
-def load(folder: Path, spec: Mapping[str, Any], where: str = "retrievers") -> Retriever:
+def load(folder: Path, spec: Mapping[str, Any], where: str | None = None) -> Retriever:
     """The retriever in folder with the settings of spec: `kind`, `index` (a mapping) and, beside them, those of SEARCH.
 
-    where is the place in params.yaml that spec comes from. DataError if the folder holds no retriever or one of another
-    kind; registry.UnknownName for a setting that is not known or stands in the wrong place.
+    where is the place that spec comes from, by default the entry in params.yaml that has the folder's name. DataError if
+    the folder holds no retriever or one of another kind; registry.UnknownName for a setting that is not known or stands
+    in the wrong place.
     """
+    where = where or f"params.yaml: retrievers.{folder.name}"
     kind, index = spec["kind"], spec.get("index", {})
     search = {key: value for key, value in spec.items() if key not in ("kind", "index")}
     made = _kind(kind, where)
@@ -57,6 +62,12 @@ def load(folder: Path, spec: Mapping[str, Any], where: str = "retrievers") -> Re
             f"wanted {kind!r}, format {FORMAT}; run: dvc repro fit@{folder.name}"
         )
     return made.load(folder, **index, **search)
+
+
+def fuser(kind: str, settings: Mapping[str, Any], where: str = "params.yaml: fusions") -> Callable[[Sequence[Run]], Run]:
+    """A function from the runs of a fusion's members to their fusion; UnknownName for a kind or setting not known."""
+    fuse = registry.load(FUSIONS, kind, "fusions", f"{where}.kind")
+    return partial(fuse, **registry.fit_arguments(fuse, settings, where))
 
 
 def _kind(kind: str, where: str) -> Any:

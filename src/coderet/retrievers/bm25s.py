@@ -16,13 +16,14 @@ import numpy as np
 import pyarrow as pa
 
 from coderet.indexes import ties
+from coderet.metrics import efficiency
 from coderet.records import NO_HIT, Corpus, DataError
 from coderet.retrievers import analysis, manifest
 from coderet.retrievers.bm25 import Bm25
 
 _ROWS = "rows.npy"
 _DOCUMENTS_A_CHUNK = 8_192
-_COMPILED_FROM = 8_000  # queries: compiling costs some 5 s of processor time and then saves 0.6 ms a query
+_COMPILED_FROM = 8_000  # queries of a searcher in all: compiling costs some 5 s of processor time and then saves 0.6 ms a query
 
 
 class Bm25s(Bm25):
@@ -45,6 +46,7 @@ class Bm25s(Bm25):
                 if words:
                     documents.append([vocabulary.setdefault(word, len(vocabulary)) for word in words])
                     rows.append(row)
+        folder.mkdir(parents=True, exist_ok=True)
         np.save(folder / _ROWS, np.array(rows, np.int64))
         if documents:
             scorer = bm25s.BM25(method="lucene", k1=self.k1, b=self.b)
@@ -68,6 +70,7 @@ class Bm25sSearcher:
 
     def __init__(self, scorer: bm25s.BM25 | None, rows: np.ndarray, analyzer: str) -> None:
         self._scorer, self._rows, self._analyzer = scorer, rows, analyzer
+        self._answered = 0
 
     def search(self, queries: pa.ChunkedArray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """(Q, k) rows and scores; a query without tokens, or whose tokens no document holds, has no hits."""
@@ -77,7 +80,8 @@ class Bm25sSearcher:
             return rows, scores
         asked = [self._scorer.get_tokens_ids(analysis.tokens(text, self._analyzer)) for text in queries.to_pylist()]
         answerable = [place for place, words in enumerate(asked) if words]
-        if len(answerable) >= _COMPILED_FROM:
+        self._answered += len(answerable)
+        if self._answered >= _COMPILED_FROM and answerable:
             answerable = self._compiled([asked[place] for place in answerable], answerable, rows, scores)
         for place in answerable:
             column = self._scorer.get_scores_from_ids(asked[place])
@@ -93,7 +97,7 @@ class Bm25sSearcher:
         depth = min(rows.shape[1], len(self._rows))
         self._scorer.backend = "numba"
         found, values = self._scorer.retrieve(
-            asked, k=min(depth + 1, len(self._rows)), n_threads=-1, show_progress=False
+            asked, k=min(depth + 1, len(self._rows)), n_threads=efficiency.threads(), show_progress=False
         )
         self._scorer.backend = "numpy"
         tied = (values[:, depth - 1] == values[:, -1]) & (values[:, -1] > 0) & (values.shape[1] > depth)

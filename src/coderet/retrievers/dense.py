@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from coderet import encoders, registry
+from coderet import encoders, paths, registry
 from coderet.indexes import INDEXES
 from coderet.records import Corpus, DataError, Encoder
 from coderet.retrievers import analysis, manifest
@@ -55,7 +55,7 @@ class Dense:
         text_fields: Iterable[str] = ("text",),
         batch: int = 256,
     ) -> "Dense":
-        encoder = encoders.load(folder / _ENCODER)
+        encoder = encoders.load(folder / _ENCODER, cache=paths.WORK / "vectors")
         return cls(encoder, kind=kind, similarity=similarity, text_fields=text_fields, batch=batch)
 
     def save(self, folder: Path) -> None:
@@ -74,6 +74,7 @@ class Dense:
 
     def index(self, corpus: Corpus, folder: Path) -> Mapping[str, float | str]:
         """Facts: dim, and how many documents got a vector of zeros, which says nothing about them."""
+        folder.mkdir(parents=True, exist_ok=True)
         index = self._index.build(
             self._vectors(corpus), len(corpus), self.encoder.dim, folder, similarity=self.similarity
         )

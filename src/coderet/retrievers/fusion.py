@@ -11,8 +11,6 @@ import numpy as np
 
 from coderet.records import NO_HIT, DataError, Run
 
-FUSIONS = {"rrf": "coderet.retrievers.fusion:rrf"}
-
 
 def rrf(runs: Sequence[Run], *, k: float = 60, weights: Sequence[float] | None = None) -> Run:
     """The fusion of runs over one corpus and the same queries, as deep as the deepest of them.

@@ -9,7 +9,6 @@ Hits come out of Java as text, a query at a time (one call for all hits instead 
 form that reads back the same.
 """
 
-import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
@@ -20,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
+from coderet.metrics import efficiency
 from coderet.records import NO_HIT, Corpus, DataError
 from coderet.retrievers import analysis, java, manifest
 from coderet.retrievers.bm25 import Bm25
@@ -41,6 +41,7 @@ class Lucene(Bm25):
 
     def index(self, corpus: Corpus, folder: Path) -> Mapping[str, float | str]:
         """Facts: tokens, and documents that hold any. java.JavaError if there is no Java or it fails."""
+        folder.mkdir(parents=True, exist_ok=True)
         with java.speaking_of(f"indexing corpus {corpus.name} with Lucene"):
             tokens, documents = _write_index(corpus, self.analyzer, self.text_fields, folder)
         manifest.write(folder, corpus, self.settings)
@@ -53,7 +54,7 @@ class Lucene(Bm25):
 
 
 class LuceneSearcher:
-    """An open Lucene index of so many documents; queries are answered by as many threads as there are processors."""
+    """An open Lucene index of so many documents; several queries are answered by several threads."""
 
     def __init__(self, folder: Path, documents: int, analyzer: str, k1: float, b: float) -> None:
         find = java.classes()
@@ -71,7 +72,7 @@ class LuceneSearcher:
         self._generator = find("io.anserini.search.query.BagOfWordsQueryGenerator")()
         self._writer = find("com.fasterxml.jackson.databind.ObjectMapper")()
         self._documents, self._words = documents, analyzer
-        self._threads = ThreadPoolExecutor(_processors(), thread_name_prefix="lucene")
+        self._threads = ThreadPoolExecutor(efficiency.threads(), thread_name_prefix="lucene")
 
     def search(self, queries: pa.ChunkedArray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """(Q, k) rows and scores; a query without tokens, or whose tokens no document holds, has no hits."""
@@ -160,7 +161,3 @@ def _place(answers: list[str], rows: np.ndarray, scores: np.ndarray) -> None:
     columns = hits.values.flatten()  # score, doc
     scores[owners, places] = columns[0].to_numpy(zero_copy_only=False)
     rows[owners, places] = columns[1].to_numpy(zero_copy_only=False)
-
-
-def _processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
