@@ -17,11 +17,10 @@ def main(benchmark: str, retriever: str) -> None:
         with store.new_folder(paths.index(benchmark, retriever)) as indexes:
             for name in store.corpora(folder):
                 corpus = store.read_corpus(folder, name)
-                with job.clock(name, items=len(corpus)) as clock:
+                with job.clock() as clock:
                     facts = fitted.index(corpus, indexes / name)
-                corpora[name] = (
-                    job.of_documents(clock) | facts | {"index_bytes": efficiency.folder_bytes(indexes / name)}
-                )
+                cost = efficiency.of_documents(len(corpus), clock.seconds).measured()
+                corpora[name] = {**cost, "index_bytes": efficiency.folder_bytes(indexes / name), **facts}
         store.write_json(
             paths.result(benchmark, retriever, "index"),
             {

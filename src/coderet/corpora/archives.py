@@ -9,15 +9,8 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+from coderet.corpora.unpacking import TARBALLS, ZIPS, is_archive
 from coderet.records import DataError
-
-ZIPS = (".whl", ".zip")
-TARBALLS = (".tar.gz", ".tgz", ".tar")
-
-
-def is_archive(path: Path) -> bool:
-    """Whether `members` can look into the file path."""
-    return path.name.endswith(ZIPS + TARBALLS)
 
 
 def members(path: Path, suffixes: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
@@ -56,7 +49,7 @@ def find(folder: Path, name: str) -> bytes:
         if path.is_file() and path.name in (name, name + ".gz"):
             return _plain(path.name, path.read_bytes())
     for path in sorted(folder.rglob("*")) if folder.is_dir() else []:
-        if path.is_file() and is_archive(path):
+        if path.is_file() and is_archive(path.name):
             for member, content in members(path, (name, name + ".gz")):
                 if PurePosixPath(member).name in (name, name + ".gz"):
                     return _plain(member, content)

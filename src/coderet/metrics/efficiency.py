@@ -96,8 +96,10 @@ class Cost:
 
 
 def of_documents(documents: int, seconds: float) -> Cost:
-    """Cost of encoding or indexing documents in so many seconds; ValueError for none or no time."""
-    if documents < 1 or seconds <= 0:
+    """Cost of encoding or indexing documents in so many seconds; no documents have no speed. ValueError for no time."""
+    if documents < 1:
+        return Cost(documents=0)
+    if seconds <= 0:
         raise ValueError(f"{documents} documents in {seconds} s have no speed; time at least one document")
     return Cost(
         documents=documents,
@@ -109,8 +111,11 @@ def of_documents(documents: int, seconds: float) -> Cost:
 def of_queries(single_seconds: np.ndarray, batch_seconds: np.ndarray, queries: int, batch_size: int) -> Cost:
     """Cost of answering: single_seconds has one number a lone query, batch_seconds one a batch.
 
-    queries is how many all the batches held together, batch_size how many a full one holds. ValueError for no number.
+    queries is how many all the batches held together, batch_size how many a full one holds; no queries have no speed.
+    ValueError if one of the two was not timed.
     """
+    if not queries:
+        return Cost(queries=0)
     if not len(single_seconds) or not len(batch_seconds):
         raise ValueError(
             f"{len(single_seconds)} single queries and {len(batch_seconds)} batches were timed; wanted one of each"

@@ -64,7 +64,9 @@ def load(folder: Path, spec: Mapping[str, Any], where: str | None = None) -> Ret
     return made.load(folder, **index, **search)
 
 
-def fuser(kind: str, settings: Mapping[str, Any], where: str = "params.yaml: fusions") -> Callable[[Sequence[Run]], Run]:
+def fuser(
+    kind: str, settings: Mapping[str, Any], where: str = "params.yaml: fusions"
+) -> Callable[[Sequence[Run]], Run]:
     """A function from the runs of a fusion's members to their fusion; UnknownName for a kind or setting not known."""
     fuse = registry.load(FUSIONS, kind, "fusions", f"{where}.kind")
     return partial(fuse, **registry.fit_arguments(fuse, settings, where))

@@ -23,7 +23,9 @@ from coderet.retrievers.bm25 import Bm25
 
 _ROWS = "rows.npy"
 _DOCUMENTS_A_CHUNK = 8_192
-_COMPILED_FROM = 8_000  # queries of a searcher in all: compiling costs some 5 s of processor time and then saves 0.6 ms a query
+_COMPILED_FROM = (
+    8_000  # queries of a searcher in all: compiling costs some 5 s of processor time and then saves 0.6 ms a query
+)
 
 
 class Bm25s(Bm25):
