@@ -5,7 +5,6 @@ fusion) are checked against its constructor when it is made, by `registry.fit_ar
 """
 
 import dataclasses
-import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -268,9 +267,7 @@ def _value(hint: Any, value: Any, where: str) -> Any:
     if origin is not None and issubclass(origin, Mapping):
         if not isinstance(value, Mapping):
             raise ParamsError(f"{where} is {value!r}; wanted a mapping")
-        return types.MappingProxyType(
-            {str(key): _value(arguments[1], each, f"{where}.{key}") for key, each in value.items()}
-        )
+        return {str(key): _value(arguments[1], each, f"{where}.{key}") for key, each in value.items()}
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):
