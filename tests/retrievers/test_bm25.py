@@ -3,7 +3,6 @@
 import gzip
 import json
 import math
-import os
 import random
 from pathlib import Path
 
@@ -15,8 +14,6 @@ from coderet.records import Corpus, DataError, documents_batch
 from coderet.retrievers import bm25s as bm25s_module
 from coderet.retrievers.bm25s import Bm25s
 from coderet.retrievers.lucene import Lucene
-
-DATA = Path(os.environ.get("CODERET_DATA", Path(__file__).parents[2] / ".." / "shared" / "data"))
 
 both = pytest.mark.parametrize("kind", [Lucene, Bm25s])
 
@@ -151,18 +148,15 @@ def test_lucene_and_bm25s_cut_odd_text_alike(corpus_of, answer):
 # A known figure
 
 
-def humaneval(analyzer: str, kind, answer) -> float:
+def humaneval(folder: Path, retriever, answer) -> float:
     """nDCG@10 in percent, one relevant document a query, which is CodeRAG-Bench's protocol for HumanEval."""
-    path = DATA / "humaneval" / "HumanEval.jsonl.gz"
-    if not path.exists():
-        pytest.skip(f"no {path}; CODERET_DATA says where it is")
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
+    with gzip.open(folder / "humaneval" / "HumanEval.jsonl.gz", "rt", encoding="utf-8") as lines:
         problems = [json.loads(line) for line in lines]
     texts = {each["task_id"] + "_code": each["prompt"] + "\n" + each["canonical_solution"] for each in problems}
     ids = sorted(texts, key=str.encode, reverse=True)
     batch = documents_batch(ids, [""] * len(ids), [texts[each] for each in ids])
     corpus = Corpus("humaneval", pa.Table.from_batches([batch]))
-    found = answer(kind(analyzer=analyzer), corpus, [each["prompt"] for each in problems], k=10)
+    found = answer(retriever, corpus, [each["prompt"] for each in problems], k=10)
     ranks = [
         next((rank for rank, (document, _) in enumerate(hits, 1) if document == each["task_id"] + "_code"), math.inf)
         for each, hits in zip(problems, found, strict=True)
@@ -175,8 +169,8 @@ def humaneval(analyzer: str, kind, answer) -> float:
     ("kind", "analyzer", "percent"),
     [(Lucene, "whitespace", 100.0), (Bm25s, "whitespace", 100.0), (Lucene, "english", 99.77)],
 )
-def test_humaneval_gives_the_papers_figure(kind, analyzer, percent, answer):
-    assert humaneval(analyzer, kind, answer) == pytest.approx(percent, abs=0.005)
+def test_humaneval_gives_the_papers_figure(kind, analyzer, percent, answer, real_data):
+    assert humaneval(real_data, kind(analyzer=analyzer), answer) == pytest.approx(percent, abs=0.005)
 
 
 # Settings and large loads

@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from coderet import retrievers
 from coderet.records import DataError
 from coderet.registry import UnknownName
 from coderet.retrievers.dense import Dense
@@ -95,3 +96,18 @@ def test_an_unknown_kind_of_index_and_a_wrong_batch_are_refused():
         Dense(Hashed(), kind="flatt")
     with pytest.raises(DataError, match="batch is 0"):
         Dense(Hashed(), batch=0)
+
+
+def test_a_saved_neural_encoder_loads_from_its_folder_alone_and_gives_the_same_run(corpus_of, answer, tmp_path):
+    base = pytest.importorskip("coderet.encoders.base")
+    from coderet.encoders import tokenizer
+
+    texts = {"x": "binary search of a list", "y": "merge sort of a list", "z": "open a file"}
+    words = tokenizer.train_words([pa.array(texts.values(), pa.large_string())], size=100, min_count=1)
+    encoder = base.DualEncoder(words, kind="nbow", architecture={})
+    fresh = retrievers.create("dense", encoder=encoder)
+    retrievers.save(fresh, "dense", tmp_path / "nbow")
+    loaded = retrievers.load(tmp_path / "nbow", {"kind": "dense", "index": {"text_fields": ["text"]}, "batch": 8})
+    assert loaded.settings == fresh.settings
+    runs = [answer(each, corpus_of(texts), ["search a list", "file"]) for each in (fresh, loaded)]
+    assert runs[0] == runs[1] and len(runs[0][0]) == 3

@@ -39,9 +39,9 @@ def save(retriever: Retriever, kind: str, folder: Path) -> None:
 def load(folder: Path, spec: Mapping[str, Any], where: str | None = None) -> Retriever:
     """The retriever in folder with the settings of spec: `kind`, `index` (a mapping) and, beside them, those of SEARCH.
 
-    where is the place that spec comes from, by default the entry in params.yaml that has the folder's name. DataError if
-    the folder holds no retriever or one of another kind; registry.UnknownName for a setting that is not known or stands
-    in the wrong place.
+    where is the place that spec comes from, by default the entry in params.yaml that has the folder's name. DataError
+    if the folder holds no retriever or one of another kind; registry.UnknownName for a setting that is not known or
+    stands in the wrong place.
     """
     where = where or f"params.yaml: retrievers.{folder.name}"
     kind, index = spec["kind"], spec.get("index", {})
