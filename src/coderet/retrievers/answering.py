@@ -13,8 +13,7 @@ def answer(searcher: Searcher, dataset: Dataset, depth: int, batch: int) -> tupl
     """The run of a dataset and the seconds each batch took.
 
     Up to depth hits a query are kept; the search goes deeper by the largest exclusion, so that a query whose excluded
-    documents were among its hits still gets depth of them. batch is how many queries are searched at once: it moves
-    float32 scores in the seventh digit, so a run is reproduced with the same one only.
+    documents were among its hits still gets depth of them. batch is how many queries are searched at once.
     """
     texts, corpus = dataset.queries.texts, dataset.corpus
     deeper = min(depth + dataset.queries.largest_exclusion, len(corpus))
