@@ -9,11 +9,11 @@ Hits come out of Java as text, a query at a time (one call for all hits instead 
 form that reads back the same.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -38,6 +38,20 @@ class Lucene(Bm25):
     """kind `lucene`. analyzer and text_fields shape the index; k1 and b only the search."""
 
     SEARCH = ("k1", "b")
+
+    @classmethod
+    def load(
+        cls,
+        folder: Path,
+        *,
+        analyzer: str = "whitespace",
+        text_fields: Iterable[str] = ("text",),
+        k1: float = 1.2,
+        b: float = 0.75,
+    ) -> Self:
+        """As for every BM25; Java starts here, so that no index is timed with its start. JavaError if it cannot."""
+        java.classes()
+        return super().load(folder, analyzer=analyzer, text_fields=text_fields, k1=k1, b=b)
 
     def index(self, corpus: Corpus, folder: Path) -> Mapping[str, float | str]:
         """Facts: tokens, and documents that hold any. java.JavaError if there is no Java or it fails."""
