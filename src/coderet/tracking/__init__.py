@@ -1,0 +1,29 @@
+"""The log-book: MLflow told about training while it runs, and about results once they are files.
+
+Nothing depends on it. MLflow is imported when something is written, not before.
+"""
+
+from coderet.tracking import entries
+from coderet.tracking.lightning import logger
+from coderet.tracking.logbook import Entry, Outcome, log
+from coderet.tracking.models import register
+from coderet.tracking.names import allowed, original
+from coderet.tracking.server import BadAddress, Unreachable
+from coderet.tracking.tracker import TRAINING, Silent, Tracker, start
+
+__all__ = [
+    "TRAINING",
+    "BadAddress",
+    "Entry",
+    "Outcome",
+    "Silent",
+    "Tracker",
+    "Unreachable",
+    "allowed",
+    "entries",
+    "log",
+    "logger",
+    "original",
+    "register",
+    "start",
+]

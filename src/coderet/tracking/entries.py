@@ -1,0 +1,123 @@
+"""What the log-book keeps of a system, of a paper's figure and of the report: names of metrics, tags, files."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from coderet.tracking.logbook import PUBLISHED, REPORT, SYSTEM, Entry
+
+_STAGES = ("index", "search", "score")
+
+# Of a stage's file: which figures are told beside quality, and where they stand.
+_COSTS = {
+    "index": (
+        "documents_per_second",
+        "milliseconds_per_document",
+        "index_bytes",
+        "model_bytes",
+        "parameters",
+        "peak_memory_bytes",
+    ),
+    "search": (
+        "queries_per_second",
+        "query_milliseconds_p50",
+        "query_milliseconds_p95",
+        "batch_milliseconds_p50",
+        "batch_milliseconds_p95",
+        "peak_memory_bytes",
+    ),
+}
+_TRAINING = ("seconds", "pairs", "pairs_per_second", "epochs", "steps", "best_validation_mrr", "peak_memory_bytes")
+
+
+def of_system(
+    name: str,
+    spec: Mapping[str, Any],
+    results: Mapping[str, Mapping[str, Mapping[str, Any]]],
+    *,
+    training: Mapping[str, Any] | None = None,
+    artifacts: Mapping[str, Sequence[Path]] | None = None,
+    datasets: Iterable[tuple[Path, str]] = (),
+    grid: str = "default",
+) -> Entry:
+    """The entry of a retriever or a fusion.
+
+    spec: its part of params. results: the stages' JSON (index, search, score) by benchmark, as far as they are there.
+    """
+    metrics: dict[str, float] = {}
+    for benchmark, stages in results.items():
+        for metric, figures in stages.get("score", {}).get("all", {}).items():
+            metrics[f"{benchmark}/{metric}"] = figures["value"]
+        for stage, costs in _COSTS.items():
+            result = stages.get(stage, {})
+            found = {**result, **result.get("total", {})}
+            metrics |= {
+                f"efficiency/{benchmark}/{stage}/{cost}": found[cost] for cost in costs if _is_number(found, cost)
+            }
+    training = training or {}
+    metrics |= {f"efficiency/training/{cost}": training[cost] for cost in _TRAINING if _is_number(training, cost)}
+    encoder = spec.get("fit", {}).get("encoder", {})
+    hardware = _first(results, "hardware") or training.get("hardware") or {}
+    return Entry(
+        name,
+        SYSTEM,
+        grid,
+        params=dict(spec),
+        metrics=metrics,
+        tags={
+            "kind": str(spec.get("kind", "")),
+            "encoder": str(encoder.get("kind", "none")),
+            "hardware": json.dumps(hardware, sort_keys=True),
+            "inputs": _digest([results[b].get("score", {}).get("inputs", "") for b in sorted(results)]),
+        },
+        curve=[_point(point) for point in training.get("curve", [])],
+        artifacts=artifacts or {},
+        datasets=tuple(datasets),
+        computed_from=_digest([results, training]),
+    )
+
+
+def of_published(rows: Iterable[Mapping[str, Any]], grid: str = "default") -> list[Entry]:
+    """One entry for each system and source among summary rows whose source is a paper's table."""
+    by_system: dict[tuple[str, str], dict[str, float]] = {}
+    for row in rows:
+        if row["source"].startswith("published:"):
+            part = "" if row["dataset"] == "all" else f"{row['dataset']}/"
+            metrics = by_system.setdefault((row["system"], row["source"].removeprefix("published:")), {})
+            metrics[f"{row['benchmark']}/{part}{row['metric']}"] = row["value"]
+    return [
+        Entry(
+            f"{system} ({source})",
+            PUBLISHED,
+            grid,
+            {},
+            metrics,
+            {"paper": source.rpartition(" table ")[0] or source, "table": source},
+        )
+        for (system, source), metrics in by_system.items()
+    ]
+
+
+def of_report(files: Sequence[Path], grid: str = "default") -> Entry:
+    """The report and the summary, in a run of their own: they are about all systems."""
+    contents = [hashlib.sha256(path.read_bytes()).hexdigest() for path in files]
+    return Entry("report", REPORT, grid, artifacts={"": files}, computed_from=_digest(contents))
+
+
+def _point(point: Mapping[str, Any]) -> tuple[int, dict[str, float]]:
+    values = {f"training/{key}": value for key, value in point.items() if key not in ("step",) and value is not None}
+    return int(point["step"]), values
+
+
+def _is_number(found: Mapping[str, Any], name: str) -> bool:
+    return isinstance(found.get(name), int | float)
+
+
+def _first(results: Mapping[str, Mapping[str, Mapping[str, Any]]], key: str) -> Any:
+    return next((r[s][key] for r in results.values() for s in _STAGES if s in r and r[s].get(key)), None)
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
