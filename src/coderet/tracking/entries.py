@@ -8,27 +8,6 @@ from typing import Any
 
 from coderet.tracking.logbook import PUBLISHED, REPORT, SYSTEM, Entry
 
-_STAGES = ("index", "search", "score")
-
-# Of a stage's file: which figures are told beside quality, and where they stand.
-_COSTS = {
-    "index": (
-        "documents_per_second",
-        "milliseconds_per_document",
-        "index_bytes",
-        "model_bytes",
-        "parameters",
-        "peak_memory_bytes",
-    ),
-    "search": (
-        "queries_per_second",
-        "query_milliseconds_p50",
-        "query_milliseconds_p95",
-        "batch_milliseconds_p50",
-        "batch_milliseconds_p95",
-        "peak_memory_bytes",
-    ),
-}
 _TRAINING = ("seconds", "pairs", "pairs_per_second", "epochs", "steps", "best_validation_mrr", "peak_memory_bytes")
 
 
@@ -37,7 +16,9 @@ def of_system(
     spec: Mapping[str, Any],
     results: Mapping[str, Mapping[str, Mapping[str, Any]]],
     *,
+    costs: Mapping[str, Mapping[str, float]] | None = None,
     training: Mapping[str, Any] | None = None,
+    hardware: str = "",
     artifacts: Mapping[str, Sequence[Path]] | None = None,
     datasets: Iterable[tuple[Path, str]] = (),
     grid: str = "default",
@@ -45,21 +26,17 @@ def of_system(
     """The entry of a retriever or a fusion.
 
     spec: its part of params. results: the stages' JSON (index, search, score) by benchmark, as far as they are there.
+    costs: figures told beside quality, by benchmark.
     """
     metrics: dict[str, float] = {}
     for benchmark, stages in results.items():
         for metric, figures in stages.get("score", {}).get("all", {}).items():
             metrics[f"{benchmark}/{metric}"] = figures["value"]
-        for stage, costs in _COSTS.items():
-            result = stages.get(stage, {})
-            found = {**result, **result.get("total", {})}
-            metrics |= {
-                f"efficiency/{benchmark}/{stage}/{cost}": found[cost] for cost in costs if _is_number(found, cost)
-            }
+    for benchmark, figures in (costs or {}).items():
+        metrics |= {f"efficiency/{benchmark}/{cost}": value for cost, value in figures.items()}
     training = training or {}
     metrics |= {f"efficiency/training/{cost}": training[cost] for cost in _TRAINING if _is_number(training, cost)}
     encoder = spec.get("fit", {}).get("encoder", {})
-    hardware = _first(results, "hardware") or training.get("hardware") or {}
     return Entry(
         name,
         SYSTEM,
@@ -69,13 +46,13 @@ def of_system(
         tags={
             "kind": str(spec.get("kind", "")),
             "encoder": str(encoder.get("kind", "none")),
-            "hardware": json.dumps(hardware, sort_keys=True),
+            **({"hardware": hardware} if hardware else {}),
             "inputs": _digest([results[b].get("score", {}).get("inputs", "") for b in sorted(results)]),
         },
         curve=[_point(point) for point in training.get("curve", [])],
         artifacts=artifacts or {},
         datasets=tuple(datasets),
-        computed_from=_digest([results, training]),
+        computed_from=_digest([results, training, costs]),
     )
 
 
@@ -113,10 +90,6 @@ def _point(point: Mapping[str, Any]) -> tuple[int, dict[str, float]]:
 
 def _is_number(found: Mapping[str, Any], name: str) -> bool:
     return isinstance(found.get(name), int | float)
-
-
-def _first(results: Mapping[str, Mapping[str, Mapping[str, Any]]], key: str) -> Any:
-    return next((r[s][key] for r in results.values() for s in _STAGES if s in r and r[s].get(key)), None)
 
 
 def _digest(value: object) -> str:
