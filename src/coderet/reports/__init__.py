@@ -1,7 +1,7 @@
 """The report: results side by side, from files alone.
 
-`read` takes in what the stages wrote and `published_rows` what papers print; `summary_rows` makes the flat table of both,
-`report` the page that `as_markdown` and `as_html` put into words.
+`read` takes in what the stages wrote and `published_rows` what papers print; `summary_rows` makes the flat table of
+both, `report` the page that `as_markdown` and `as_html` put into words.
 """
 
 from coderet.reports.comparison import all_warnings, differences

@@ -96,20 +96,21 @@ def _pairs(ours: Scores, theirs: Scores, pooled: bool, who: str) -> tuple[list[n
 
 def assembly_warnings(results: Results) -> list[str]:
     """Systems on one benchmark that read different parts of the documents: their scores measure that difference too."""
-    warnings = []
+    by_difference: dict[str, list[str]] = {}
     for benchmark in results.benchmarks:
         by_fields: dict[str, list[str]] = {}
         for system in results.systems:
             fields = setting(results.of(system, benchmark, "score").get("settings", {}), "text_fields")
-            if fields is not None:
+            if isinstance(fields, list | tuple):
                 by_fields.setdefault(", ".join(fields), []).append(system)
         if len(by_fields) > 1:
             parts = "; ".join(f"{', '.join(systems)} read {fields}" for fields, systems in by_fields.items())
-            warnings.append(
-                f"{benchmark}: documents were assembled differently ({parts}), so these scores do not compare the "
-                "systems alone; give them the same text_fields"
-            )
-    return warnings
+            by_difference.setdefault(parts, []).append(benchmark)
+    return [
+        f"{', '.join(benchmarks)}: documents were assembled differently ({parts}), so these scores do not compare the "
+        "systems alone; give them the same text_fields"
+        for parts, benchmarks in by_difference.items()
+    ]
 
 
 def count_warnings(results: Results) -> list[str]:

@@ -34,5 +34,23 @@ def cost(name: str, value: float) -> str:
 
 
 def words(name: str) -> str:
-    """`query_milliseconds_p50` as a reader says it."""
-    return name.replace("_", " ")
+    """`query_milliseconds_p50` as a reader says it, with its unit."""
+    return _LABELS.get(name, name.replace("_", " "))
+
+
+_LABELS = {
+    "documents_per_second": "documents/s",
+    "milliseconds_per_document": "ms/document",
+    "pairs_per_second": "pairs/s",
+    "queries_per_second": "queries/s",
+    "query_milliseconds_p50": "ms/query, p50",
+    "query_milliseconds_p95": "ms/query, p95",
+    "batch_milliseconds_p50": "ms/batch, p50",
+    "batch_milliseconds_p95": "ms/batch, p95",
+    "index_bytes": "index on disk",
+    "model_bytes": "model on disk",
+    "peak_memory_bytes": "peak memory",
+    "index_peak_memory_bytes": "peak memory, indexing",
+    "search_peak_memory_bytes": "peak memory, searching",
+    "best_validation_mrr": "best validation MRR",
+}

@@ -72,7 +72,7 @@ def _scatter(results: Results, benchmark: str, metric: str, cost: str, axis: str
         return None
     layout = {
         "showlegend": False,
-        "xaxis": {"title": {"text": axis}, "type": "log"},
+        "xaxis": {"title": {"text": axis}, "type": "log", "dtick": "D2"},
         "yaxis": {"title": {"text": f"{metric} × 100"}},
     }
     return {"data": traces, "layout": layout}
@@ -116,6 +116,10 @@ def _bars(results: Results, benchmark: str, metric: str, papers: list[Row]) -> F
         "y": names,
         "x": [100 * value for value in values],
         "error_x": _error(told),
+        "text": [figures.quality(value) for value in values],
+        "textposition": "inside",
+        "insidetextanchor": "start",
+        "insidetextfont": {"color": "#ffffff"},
         "marker": {"color": ["#9a9a9a"] * len(printed) + [palette[name] for name in ranked]},
         "customdata": [figures.interval(each.get("low"), each.get("high")) for each in told],
         "hovertemplate": "<b>%{y}</b><br>%{x:.1f} (%{customdata})<extra></extra>",
@@ -176,4 +180,12 @@ def _error(means: Iterable[Mapping[str, Any]]) -> Figure:
         known = mean.get("low") is not None and mean.get("high") is not None
         above.append(100 * (mean["high"] - mean["value"]) if known else 0)
         below.append(100 * (mean["value"] - mean["low"]) if known else 0)
-    return {"type": "data", "symmetric": False, "array": above, "arrayminus": below, "thickness": 1.2, "width": 4}
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": above,
+        "arrayminus": below,
+        "thickness": 1.2,
+        "width": 4,
+        "color": "#808890",
+    }

@@ -35,6 +35,11 @@ class Results:
         """The stage's JSON, empty if it is missing."""
         return self.stages.get(system, {}).get(benchmark, {}).get(stage, {})
 
+    def lacks(self, system: str, benchmark: str) -> bool:
+        """Whether a file of the system's costs on the benchmark should be there and is not."""
+        files = {paths.result(benchmark, system, stage).as_posix() for stage in ("index", "search")}
+        return not files.isdisjoint(self.missing)
+
     def mean(self, system: str, benchmark: str, metric: str) -> Json:
         """The metric's mean over the benchmark: value, low, high, queries, datasets; empty if there is none."""
         return self.of(system, benchmark, "score").get("all", {}).get(metric, {})
@@ -156,6 +161,8 @@ def hardware(results: Results, system: str, benchmark: str) -> str:
 
 
 def _sums(parts: Mapping[str, Json], units: Iterable[str]) -> dict[str, float]:
+    if not parts:
+        return {}
     return {
         unit: sum(part[unit] for part in parts.values()) for unit in units if all(unit in p for p in parts.values())
     }

@@ -12,18 +12,20 @@ from coderet.reports.summary import Row
 MISSING = Cell("missing", hint="the file that holds this figure is not there")
 NONE = Cell("–", hint="not measured for this system")
 
+_SPEED = [name for name, unit in UNITS.items() if "/" in unit]
+
 _COUNTS = {
     "documents": "documents",
     "queries": "queries",
     "judgements": "judgements",
-    "queries_without_gold": "queries without a relevant document",
+    "queries_without_gold": "queries without gold",
     "empty_documents": "empty documents",
     "overlong_documents": "overlong documents",
-    "duplicate_groups": "groups of equal documents",
-    "duplicate_documents": "documents in them",
-    "affected_queries": "queries whose answer is one of them",
-    "duplicate_query_groups": "groups of equal queries",
-    "conflicting_query_groups": "of these with different answers",
+    "duplicate_groups": "duplicate groups",
+    "duplicate_documents": "duplicate documents",
+    "affected_queries": "queries affected",
+    "duplicate_query_groups": "equal-query groups",
+    "conflicting_query_groups": "of them conflicting",
 }
 
 
@@ -71,7 +73,7 @@ def _headline(results: Results, differences: Mapping[tuple[str, str, str], Diffe
             difference = differences.get((benchmark, system, metric))
             row.append(_mean_cell(mean, difference, baseline, bool(mean) and mean["value"] == best[benchmark, metric]))
         spent = costs(results, system, first)
-        row += [Cell(figures.cost(name, spent[name]), spent[name]) if name in spent else NONE for name in speed]
+        row += [_cost_cell(results, system, first, name, spent) for name in speed]
         rows.append(row)
     return Section(
         "results",
@@ -95,7 +97,7 @@ def _mean_cell(mean: Mapping[str, Any], difference: Difference | None, baseline:
     return Cell(text, mean["value"], figures.interval(mean["low"], mean["high"]), hint, strong)
 
 
-def _findings(results: Results, differences: Mapping[tuple[str, str, str], Difference], baseline: str) -> Iterable[str]:
+def _findings(results: Results, differences: Mapping[tuple[str, str, str], Difference], baseline: str) -> list[str]:
     """A sentence a column: who leads, and whether by more than chance."""
     told = []
     for benchmark in results.benchmarks:
@@ -133,7 +135,7 @@ def _every_metric(results: Results, published: Sequence[Row]) -> Section:
         parts.append(_metrics_table(results, benchmark))
         parts += _by_dataset(results, benchmark)
     lead = (
-        "Metrics with `-folded` in their name take equal documents as one; all others are strict: of two equal "
+        "Metrics whose name ends in -folded take equal documents as one; all others are strict: of two equal "
         "documents only the judged one counts, wherever the tie rule puts it."
     )
     return Section("metrics", "Every metric", lead, parts)
@@ -145,7 +147,8 @@ def _metrics_table(results: Results, benchmark: str) -> Table:
         [Cell(system, system), *(_mean_cell(results.mean(system, benchmark, name), None, "", False) for name in names)]
         for system in results.systems
     ]
-    means = {results.of(s, benchmark, "score").get("mean") for s in results.systems} - {None}
+    scores = [results.of(system, benchmark, "score") for system in results.systems]
+    means = {str(score["mean"]) for score in scores if "mean" in score}
     over = f"; means over {' or '.join(sorted(means))}" if means else ""
     return Table([Column("System"), *(Column(name, "", True) for name in names)], rows, f"{benchmark}{over}")
 
@@ -208,30 +211,34 @@ def _efficiency(results: Results) -> Section:
     for benchmark in results.benchmarks:
         spent = {system: costs(results, system, benchmark) for system in results.systems}
         names = [name for name in UNITS if any(name in each for each in spent.values())]
-        rows = []
-        for system, each in spent.items():
-            cells = [Cell(figures.cost(name, each[name]), each[name]) if name in each else NONE for name in names]
-            if each:
-                rows.append([Cell(system, system), *cells])
+        told_of = [name for name, each in spent.items() if each or results.lacks(name, benchmark)]
+        for title, part in (("speed", _SPEED), ("size and memory", [n for n in names if n not in _SPEED])):
+            shown = [name for name in names if name in part]
+            rows = [
+                [Cell(s, s), *(_cost_cell(results, s, benchmark, name, spent[s]) for name in shown)] for s in told_of
+            ]
+            columns = [Column("System"), *(Column(figures.words(name), "", True) for name in shown)]
+            if shown:
+                tables.append(Table(columns, rows, f"{benchmark}, {title}"))
+        for system in told_of:
             machine = hardware(results, system, benchmark)
             if machine:
                 machines.setdefault(machine, []).append(f"{system} on {benchmark}")
-        columns = [Column("System"), *(Column(figures.words(n), _unit(n), True) for n in names)]
-        if rows:
-            tables.append(Table(columns, rows, benchmark))
     told = [f"Measured on {machine}." for machine in machines]
     if len(machines) > 1:
         told = [f"Measured on {machine}: {_listed(who)}." for machine, who in machines.items()]
         told.append("Figures from different machines do not compare.")
     lead = (
-        "The first calls, which load and compile, are not counted. A fusion costs what its members cost together. "
-        "p50 is the median, p95 the time that 95 of 100 calls stay under."
+        "The first calls, which load and compile, are not counted. A fusion is not timed: it costs what its members "
+        "cost. p50 is the median, p95 the time that 95 of 100 calls stay under."
     )
     return Section("efficiency", "Efficiency", lead, tables, told)
 
 
-def _unit(name: str) -> str:
-    return "" if UNITS[name] in ("bytes", "parameters", "threads") else UNITS[name]
+def _cost_cell(results: Results, system: str, benchmark: str, name: str, spent: Mapping[str, float]) -> Cell:
+    if name in spent:
+        return Cell(figures.cost(name, spent[name]), spent[name])
+    return MISSING if results.lacks(system, benchmark) else NONE
 
 
 def _training(results: Results) -> Section | None:
@@ -296,7 +303,8 @@ def _data(results: Results) -> Section:
         )
     lead = (
         "What was judged and what was learned from. Documents are equal if their texts are, line ends and outer white "
-        "space aside. Training pairs that equal a benchmark's document or query, nearly or exactly, were cut."
+        "space aside; a conflict is one question asked twice with different answers. Training pairs that equal a "
+        "benchmark's document or query, nearly or exactly, were cut."
     )
     return Section("data", "Data", lead, parts)
 
