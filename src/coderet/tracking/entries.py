@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from coderet import paths
+from coderet.params import Params
 from coderet.tracking.logbook import PUBLISHED, REPORT, SYSTEM, Entry
 
 _TRAINING = ("seconds", "pairs", "pairs_per_second", "epochs", "steps", "best_validation_mrr", "peak_memory_bytes")
@@ -54,6 +56,28 @@ def of_system(
         datasets=tuple(datasets),
         computed_from=_digest([results, training, costs]),
     )
+
+
+def spec_of(params: Params, name: str) -> dict[str, Any]:
+    """What params say of a retriever or a fusion."""
+    if name in params.fusions:
+        fusion = params.fusions[name]
+        return {"kind": fusion.kind, "members": list(fusion.members), **fusion.settings}
+    return {**params.retrievers[name].spec, "fit": params.retrievers[name].fit}
+
+
+def files_of(name: str, benchmarks: Iterable[str]) -> dict[str, list[Path]]:
+    """The files of a system that go along with its entry, by their folder there: results, scorecards, runs."""
+    files = {}
+    for benchmark in benchmarks:
+        results = paths.result(benchmark, name, "score").parent
+        for kind, folder in (
+            ("results", results),
+            ("scores", paths.scores(benchmark, name)),
+            ("runs", paths.runs(benchmark, name)),
+        ):
+            files[f"{benchmark}/{kind}"] = sorted(path for path in folder.glob("*") if path.is_file())
+    return files
 
 
 def of_published(rows: Iterable[Mapping[str, Any]], grid: str = "default") -> list[Entry]:

@@ -7,6 +7,7 @@ older ones lose it and name the newer: filter the page by `tags.current = "true"
 
 import hashlib
 import json
+import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,8 +17,9 @@ from coderet.corpora import store
 from coderet.tracking import server
 from coderet.tracking.tracker import TRAINING, MlflowRun, place
 
-# A pool's run of some thousand queries goes along; blocks of full depth and runs of big corpora stay where they are.
-LARGEST_ARTIFACT_BYTES = 8 * 2**20
+# A run of some thousand queries goes along with its system; the full-depth runs of a block of 1,000 (8 MB) and the runs
+# of big benchmarks stay where they are.
+LARGEST_ARTIFACT_BYTES = 6 * 2**20
 
 SYSTEM = "system"
 PUBLISHED = "published"
@@ -61,7 +63,7 @@ class Outcome:
 
 
 def log(entries: Iterable[Entry], *, uri: str | None = None, commit: str = "") -> Outcome:
-    """Write the entries that the store lacks. Raises server.BadAddress and server.Unreachable."""
+    """Write the entries that the store lacks. Raises what `server.connect` does."""
     client, experiment_id = server.connect(uri)
     known = _all_runs(client, experiment_id)
     added, unchanged, superseded, runs = [], [], 0, {}
@@ -90,6 +92,15 @@ def log(entries: Iterable[Entry], *, uri: str | None = None, commit: str = "") -
     return Outcome(tuple(added), tuple(unchanged), superseded, runs)
 
 
+def git_commit() -> str:
+    """The commit checked out here, empty where there is none."""
+    asked = ["git", "rev-parse", "HEAD"]
+    try:
+        return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
 def _all_runs(client: Any, experiment_id: str) -> list[Any]:
     runs: list[Any] = []
     token = None
@@ -107,7 +118,8 @@ def _is_kin(run: Any, entry: Entry) -> bool:
 
 
 def _write(client: Any, experiment_id: str, entry: Entry, commit: str, digests: dict[tuple[Path, str], str]) -> str:
-    left_out = [path for paths in entry.artifacts.values() for path in paths if _too_large(path)]
+    files = [path for paths in entry.artifacts.values() for path in paths]
+    left_out = [path for path in files if entry.role == SYSTEM and path.stat().st_size > LARGEST_ARTIFACT_BYTES]
     tags = {
         "role": entry.role,
         "system": entry.name,
@@ -132,10 +144,6 @@ def _write(client: Any, experiment_id: str, entry: Entry, commit: str, digests: 
                 run.artifact(path, place(folder))
     run.close()  # last: only a finished run counts as logged
     return run.run_id
-
-
-def _too_large(path: Path) -> bool:
-    return path.stat().st_size > LARGEST_ARTIFACT_BYTES
 
 
 def _link_training(client: Any, known: list[Any], entry: Entry, run_id: str) -> None:

@@ -23,6 +23,10 @@ _FIRST_CALL = {"MLFLOW_HTTP_REQUEST_TIMEOUT": "5", "MLFLOW_HTTP_REQUEST_MAX_RETR
 _LATER_CALLS = {"MLFLOW_HTTP_REQUEST_TIMEOUT": "30", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2"}
 
 
+class Off(Exception):
+    """The user wants no tracking."""
+
+
 class BadAddress(ValueError):
     """A tracking address that MLflow cannot write to."""
 
@@ -48,9 +52,11 @@ def connect(uri: str | None = None, experiment: str = EXPERIMENT) -> tuple[Any, 
     """An MlflowClient and the id of the experiment, which is made if need be.
 
     A new SQLite store takes some seconds once; its artifacts lie beside the database file, wherever later calls are
-    made from. Raises BadAddress, or Unreachable where the server is gone.
+    made from. Raises BadAddress, Off, or Unreachable where the server is gone.
     """
     uri = address(uri)
+    if uri == OFF:
+        raise Off(f"MLFLOW_TRACKING_URI is {OFF!r}")
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     from mlflow import MlflowClient
 
