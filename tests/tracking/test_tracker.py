@@ -11,13 +11,18 @@ from coderet.tracking import tracker as trackers
 
 
 def test_settings_are_flattened_and_nothing_is_a_value_too(store, client):
-    spec = {"kind": "dense", "fit": {"encoder": {"dim": 8, "prefix": None}, "layers": [1, 2]}, "index": {}}
+    spec = {
+        "kind": "dense",
+        "fit": {"encoder": {"dim": 8, "prefix": None}, "layers": [1, 2], "fields": ["title", "text"]},
+        "index": {},
+    }
     tracker = tracking.start("flat", spec, uri=store)
     assert client.get_run(tracker.run_id).data.params == {
         "kind": "dense",
         "fit.encoder.dim": "8",
         "fit.encoder.prefix": "null",
         "fit.layers": "[1, 2]",
+        "fit.fields": "title, text",
         "index": "{}",
     }
 

@@ -63,7 +63,9 @@ def spec_of(params: Params, name: str) -> dict[str, Any]:
     if name in params.fusions:
         fusion = params.fusions[name]
         return {"kind": fusion.kind, "members": list(fusion.members), **fusion.settings}
-    return {**params.retrievers[name].spec, "fit": params.retrievers[name].fit}
+    retriever = params.retrievers[name]
+    spec = {**retriever.spec, "fit": retriever.fit}
+    return {key: value for key, value in spec.items() if value != {}}
 
 
 def files_of(name: str, benchmarks: Iterable[str]) -> dict[str, list[Path]]:

@@ -127,6 +127,8 @@ def _write(client: Any, experiment_id: str, entry: Entry, commit: str, digests: 
         "identity": entry.identity,
         "source": PUBLISHED if entry.role == PUBLISHED else "measured",
         "current": "true",
+        "mlflow.source.name": "eval/log.py",
+        "mlflow.source.type": "LOCAL",
         **({"git_commit": commit, "mlflow.source.git.commit": commit} if commit else {}),
         **({"left_on_disk": " ".join(path.as_posix() for path in left_out)} if left_out else {}),
         **entry.tags,

@@ -18,6 +18,15 @@ OFF = "off"
 EXPERIMENT = "coderet"
 ARTIFACTS = "mlruns"
 
+# How MLflow's page shows the experiment, and the note it heads it with.
+_PAGE = {
+    "mlflow.experimentKind": "custom_model_development",
+    "mlflow.note.content": (
+        "One run a system. Newest results only: `tags.current = 'true' and tags.role = 'system'`; beside the papers' "
+        "figures: `tags.current = 'true' and tags.role != 'report'`."
+    ),
+}
+
 # Seconds and tries of the first call, which only asks whether anybody is there, and of all later ones.
 _FIRST_CALL = {"MLFLOW_HTTP_REQUEST_TIMEOUT": "5", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0"}
 _LATER_CALLS = {"MLFLOW_HTTP_REQUEST_TIMEOUT": "30", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2"}
@@ -82,7 +91,7 @@ def connect(uri: str | None = None, experiment: str = EXPERIMENT) -> tuple[Any, 
         return client, found.experiment_id
     artifacts = (database.parent / ARTIFACTS).absolute().as_uri() if database else None
     try:
-        return client, client.create_experiment(experiment, artifact_location=artifacts)
+        return client, client.create_experiment(experiment, artifact_location=artifacts, tags=_PAGE)
     except Exception:  # another process may have made it meanwhile
         found = client.get_experiment_by_name(experiment)
         if found is None:

@@ -245,6 +245,8 @@ def place(path: str) -> str:
 
 
 def _text(value: object) -> str:
+    if isinstance(value, list | tuple) and value and all(isinstance(each, str) for each in value):
+        return ", ".join(value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
 
 
