@@ -21,11 +21,13 @@ def root(tmp_path):
 def run(root):
     """Runs a script of eval/ in root, with more environment; returns what came of it."""
 
+    surroundings = {name: value for name, value in os.environ.items() if not name.startswith("MLFLOW_")}
+
     def script(name, **environment):
         return subprocess.run(
             [sys.executable, str(ROOT / "eval" / f"{name}.py")],
             cwd=root,
-            env={**os.environ, "PYTHONPATH": str(ROOT / "src"), **environment},
+            env={**surroundings, "PYTHONPATH": str(ROOT / "src"), **environment},
             capture_output=True,
             text=True,
             timeout=300,

@@ -33,11 +33,11 @@ def run_id(store):
     return tracking.log([tracking.Entry("nbow", "system")], uri=store).runs["system", "nbow"]
 
 
-def test_a_registered_encoder_is_loaded_by_its_alias_and_encodes(folder, store, run_id):
+def test_a_registered_encoder_is_loaded_by_its_alias_and_encodes(folder, store, run_id, monkeypatch):
     import mlflow
 
     tracking.register("coderet-nbow", folder, run_id, uri=store)
-    mlflow.set_tracking_uri(store)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", store)
     loaded = mlflow.pyfunc.load_model("models:/coderet-nbow@champion")
     queries = loaded.predict(["sort a list", "open a file"])
     assert queries.shape == (2, 4) and queries.dtype == np.float32
