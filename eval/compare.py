@@ -1,0 +1,35 @@
+"""Put every system of the grid side by side on every benchmark, with what papers print.
+
+reads   eval/results  train/results  data/scores  data/published  params: compare, grid
+writes  eval/report.md  eval/report.html  eval/summary.json
+"""
+
+import sys
+
+from coderet import paths, reports, stage
+from coderet.corpora import store
+
+
+def main() -> None:
+    with stage.open() as job:
+        grid, compare = job.params.grid, job.params.compare
+        results = reports.read(grid.benchmarks, grid.retrievers, grid.fusions, grid.trained)
+        published = reports.published_rows(paths.published(job.params.code), grid.benchmarks)
+        differences = reports.differences(
+            results, compare.baseline, permutations=compare.permutations, seed=job.params.seed
+        )
+        warnings = reports.all_warnings(results)
+        for each in [*warnings, *(f"{path} is missing" for path in results.missing)]:
+            print(f"warning: {each}", file=sys.stderr)
+        page = reports.report(results, published, differences, compare.baseline, warnings)
+        store.write_json(paths.SUMMARY, {"rows": reports.summary_rows(results, published)})
+        for path, text in (
+            (paths.REPORT_MARKDOWN, reports.as_markdown(page)),
+            (paths.REPORT_HTML, reports.as_html(page)),
+        ):
+            with store.new_file(path) as draft:
+                draft.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    stage.run(main)

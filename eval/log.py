@@ -1,0 +1,59 @@
+"""Copy into MLflow what is not yet there: a run a system, the papers' figures, the report, the trained encoders.
+
+reads   eval/results  train/results  eval/report.{md,html}  eval/summary.json  data  models/retrievers
+writes  the store at MLFLOW_TRACKING_URI, else mlflow.db and mlruns/ here
+
+Where no server answers this says so and ends well: the files are the truth, and the next call catches up.
+"""
+
+import sys
+from pathlib import Path
+
+from coderet import paths, reports, stage, tracking
+from coderet.corpora import store
+
+
+def main() -> None:
+    with stage.open() as job:
+        params, grid = job.params, job.params.grid
+        name_of_grid = "default" if params.code == "." else Path.cwd().name
+        results = reports.read(grid.benchmarks, grid.retrievers, grid.fusions, grid.trained)
+        datasets = [
+            (paths.benchmark(benchmark), name)
+            for benchmark in grid.benchmarks
+            for name in store.datasets(paths.benchmark(benchmark))
+        ]
+        systems = [
+            tracking.entries.of_system(
+                system,
+                tracking.entries.spec_of(params, system),
+                results.stages.get(system, {}),
+                costs={benchmark: reports.costs(results, system, benchmark) for benchmark in grid.benchmarks},
+                training=results.training.get(system),
+                hardware=reports.hardware(results, system, grid.benchmarks[0]),
+                artifacts=tracking.entries.files_of(system, grid.benchmarks),
+                datasets=datasets,
+                grid=name_of_grid,
+            )
+            for system in grid.runs
+        ]
+        published = reports.published_rows(paths.published(params.code), grid.benchmarks)
+        report = [paths.REPORT_MARKDOWN, paths.REPORT_HTML, paths.SUMMARY]
+        others = [
+            *tracking.entries.of_published(published, name_of_grid),
+            tracking.entries.of_report(report, name_of_grid),
+        ]
+        try:
+            outcome = tracking.log([*systems, *others], commit=tracking.git_commit())
+            for system in grid.trained:
+                encoder = paths.retriever(system) / "encoder"
+                if encoder.is_dir():
+                    tracking.register(f"coderet-{system}", encoder, outcome.runs["system", system])
+        except (tracking.Off, tracking.Unreachable) as reason:
+            print(f"not logged: {reason}", file=sys.stderr)
+            return
+        print(f"logged {len(outcome.added)} runs, {len(outcome.unchanged)} were there", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    stage.run(main)

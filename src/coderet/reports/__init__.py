@@ -1,0 +1,27 @@
+"""The report: results side by side, from files alone.
+
+`read` takes in what the stages wrote and `published_rows` what papers print; `summary_rows` makes the flat table of
+both, `report` the page that `as_markdown` and `as_html` put into words.
+"""
+
+from coderet.reports.comparison import all_warnings, differences
+from coderet.reports.html import as_html
+from coderet.reports.markdown import as_markdown
+from coderet.reports.published import published_rows
+from coderet.reports.results import Results, costs, hardware, read
+from coderet.reports.sections import report
+from coderet.reports.summary import summary_rows
+
+__all__ = [
+    "Results",
+    "all_warnings",
+    "as_html",
+    "as_markdown",
+    "costs",
+    "differences",
+    "hardware",
+    "published_rows",
+    "read",
+    "report",
+    "summary_rows",
+]

@@ -1,0 +1,168 @@
+"""What the stages left on disk, read once: the only thing that the report knows.
+
+A file that should be there and is not is named in `missing`; nothing else is made up for it. A file that is there but
+broken raises.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from coderet import paths
+from coderet.corpora import store
+
+Json = Mapping[str, Any]
+
+# Costs add up over the parts of a benchmark; a time per item does not.
+_INDEX_UNITS = ("documents", "seconds", "index_bytes")
+_SEARCH_UNITS = ("queries", "seconds")
+
+
+@dataclass(frozen=True)
+class Results:
+    """stages: JSON by system, benchmark and stage (index, search, score). Names are in the grid's order."""
+
+    benchmarks: Sequence[str]
+    systems: Sequence[str]
+    collected: Mapping[str, Json] = field(default_factory=dict)
+    stages: Mapping[str, Mapping[str, Mapping[str, Json]]] = field(default_factory=dict)
+    training: Mapping[str, Json] = field(default_factory=dict)
+    mining: Json = field(default_factory=dict)
+    missing: Sequence[str] = ()
+
+    def of(self, system: str, benchmark: str, stage: str) -> Json:
+        """The stage's JSON, empty if it is missing."""
+        return self.stages.get(system, {}).get(benchmark, {}).get(stage, {})
+
+    def lacks(self, system: str, benchmark: str) -> bool:
+        """Whether a file of the system's costs on the benchmark should be there and is not."""
+        files = {paths.result(benchmark, system, stage).as_posix() for stage in ("index", "search")}
+        return not files.isdisjoint(self.missing)
+
+    def mean(self, system: str, benchmark: str, metric: str) -> Json:
+        """The metric's mean over the benchmark: value, low, high, queries, datasets; empty if there is none."""
+        return self.of(system, benchmark, "score").get("all", {}).get(metric, {})
+
+    def metrics(self, benchmark: str) -> list[str]:
+        """Every metric that some system has on the benchmark, the headline first."""
+        scores = [self.of(system, benchmark, "score") for system in self.systems]
+        names = [score["headline"] for score in scores if "headline" in score]
+        return list(dict.fromkeys(names + [name for score in scores for name in score.get("all", {})]))
+
+    def leading_metrics(self, benchmark: str) -> list[str]:
+        """The headline, and the first metric of every dataset that is judged by others."""
+        firsts = [
+            next(iter(dataset["metrics"]), None)
+            for system in self.systems
+            for dataset in self.of(system, benchmark, "score").get("datasets", {}).values()
+        ]
+        known = self.metrics(benchmark)
+        return [name for name in known if name == known[0] or name in firsts]
+
+
+def read(
+    benchmarks: Sequence[str],
+    retrievers: Sequence[str],
+    fusions: Sequence[str] = (),
+    trained: Iterable[str] = (),
+    *,
+    mined: bool = True,
+    root: Path = Path(),
+) -> Results:
+    """The results of the grid below root. Fusions are only scored; mined says whether there should be pairs."""
+    missing: list[str] = []
+
+    def read_or_miss(path: Path) -> Json | None:
+        if (root / path).exists():
+            return store.read_json(root / path)
+        missing.append(path.as_posix())
+        return None
+
+    wanted = dict.fromkeys(retrievers, ("index", "search", "score")) | dict.fromkeys(fusions, ("score",))
+    stages: dict[str, dict[str, dict[str, Json]]] = {}
+    for system, names in wanted.items():
+        for benchmark in benchmarks:
+            for stage in names:
+                found = read_or_miss(paths.result(benchmark, system, stage))
+                if found is not None:
+                    stages.setdefault(system, {}).setdefault(benchmark, {})[stage] = found
+    return Results(
+        tuple(benchmarks),
+        tuple(wanted),
+        _present({name: read_or_miss(paths.result(name, "collect")) for name in benchmarks}),
+        stages,
+        _present({name: read_or_miss(paths.training_result(name)) for name in trained}),
+        (read_or_miss(paths.MINING_REPORT) if mined else None) or {},
+        tuple(missing),
+    )
+
+
+def _present(found: Mapping[str, Json | None]) -> dict[str, Json]:
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def costs(results: Results, system: str, benchmark: str) -> dict[str, float]:
+    """What the system costs on the benchmark, by name with unit, over all its corpora and datasets; what was measured.
+
+    Times of single queries and of batches are the headline dataset's: a percentile of several is no percentile.
+    """
+    index, search = (results.of(system, benchmark, stage) for stage in ("index", "search"))
+    total = dict(index.get("total") or _sums(index.get("corpora", {}), _INDEX_UNITS))
+    if total.get("documents") and total.get("seconds"):
+        total.setdefault("documents_per_second", total["documents"] / total["seconds"])
+        total.setdefault("milliseconds_per_document", 1000 * total["seconds"] / total["documents"])
+    asked = dict(search.get("total") or _sums(search.get("datasets", {}), _SEARCH_UNITS))
+    if asked.get("queries") and asked.get("seconds"):
+        asked.setdefault("queries_per_second", asked["queries"] / asked["seconds"])
+    datasets = search.get("datasets", {})
+    headline = datasets.get(search.get("headline"), next(iter(datasets.values()), {}))
+    found: dict[str, Any] = {
+        **headline,
+        **asked,
+        **total,
+        **{key: index.get(key) for key in ("model_bytes", "parameters")},
+    }
+    found["index_peak_memory_bytes"] = index.get("peak_memory_bytes")
+    found["search_peak_memory_bytes"] = search.get("peak_memory_bytes")
+    found["threads"] = search.get("threads")
+    return {name: found[name] for name in UNITS if isinstance(found.get(name), int | float)}
+
+
+UNITS = {
+    "documents_per_second": "documents/s",
+    "milliseconds_per_document": "ms/document",
+    "queries_per_second": "queries/s",
+    "query_milliseconds_p50": "ms/query",
+    "query_milliseconds_p95": "ms/query",
+    "batch_milliseconds_p50": "ms/batch",
+    "batch_milliseconds_p95": "ms/batch",
+    "index_bytes": "bytes",
+    "model_bytes": "bytes",
+    "parameters": "parameters",
+    "index_peak_memory_bytes": "bytes",
+    "search_peak_memory_bytes": "bytes",
+    "threads": "threads",
+}
+"""Unit of each cost, in the order they are told."""
+
+
+def hardware(results: Results, system: str, benchmark: str) -> str:
+    """The machine that the system's costs were measured on, in words; empty if nothing says so."""
+    for stage in ("search", "index"):
+        facts = results.of(system, benchmark, stage)
+        machine = facts.get("hardware", facts)
+        if "processor" in machine:
+            memory = machine.get("memory_bytes")
+            words = [machine["processor"], f"{machine['cores']} cores" if "cores" in machine else ""]
+            words += [f"{memory / 2**30:.0f} GiB" if memory else "", machine.get("accelerator") or "no accelerator"]
+            return ", ".join(word for word in words if word)
+    return ""
+
+
+def _sums(parts: Mapping[str, Json], units: Iterable[str]) -> dict[str, float]:
+    if not parts:
+        return {}
+    return {
+        unit: sum(part[unit] for part in parts.values()) for unit in units if all(unit in p for p in parts.values())
+    }

@@ -1,0 +1,122 @@
+"""What the log-book keeps of a system, of a paper's figure and of the report: names of metrics, tags, files."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from coderet import paths
+from coderet.params import Params
+from coderet.tracking.logbook import PUBLISHED, REPORT, SYSTEM, Entry
+
+_TRAINING = ("seconds", "pairs", "pairs_per_second", "epochs", "steps", "best_validation_mrr", "peak_memory_bytes")
+
+
+def of_system(
+    name: str,
+    spec: Mapping[str, Any],
+    results: Mapping[str, Mapping[str, Mapping[str, Any]]],
+    *,
+    costs: Mapping[str, Mapping[str, float]] | None = None,
+    training: Mapping[str, Any] | None = None,
+    hardware: str = "",
+    artifacts: Mapping[str, Sequence[Path]] | None = None,
+    datasets: Iterable[tuple[Path, str]] = (),
+    grid: str = "default",
+) -> Entry:
+    """The entry of a retriever or a fusion.
+
+    spec: its part of params. results: the stages' JSON (index, search, score) by benchmark, as far as they are there.
+    costs: figures told beside quality, by benchmark.
+    """
+    metrics: dict[str, float] = {}
+    for benchmark, stages in results.items():
+        for metric, figures in stages.get("score", {}).get("all", {}).items():
+            metrics[f"{benchmark}/{metric}"] = figures["value"]
+    for benchmark, figures in (costs or {}).items():
+        metrics |= {f"efficiency/{benchmark}/{cost}": value for cost, value in figures.items()}
+    training = training or {}
+    metrics |= {f"efficiency/training/{cost}": training[cost] for cost in _TRAINING if _is_number(training, cost)}
+    encoder = spec.get("fit", {}).get("encoder", {})
+    return Entry(
+        name,
+        SYSTEM,
+        grid,
+        params=dict(spec),
+        metrics=metrics,
+        tags={
+            "kind": str(spec.get("kind", "")),
+            "encoder": str(encoder.get("kind", "none")),
+            **({"hardware": hardware} if hardware else {}),
+            "inputs": _digest([results[b].get("score", {}).get("inputs", "") for b in sorted(results)]),
+        },
+        curve=[_point(point) for point in training.get("curve", [])],
+        artifacts=artifacts or {},
+        datasets=tuple(datasets),
+        computed_from=_digest([results, training, costs]),
+    )
+
+
+def spec_of(params: Params, name: str) -> dict[str, Any]:
+    """What params say of a retriever or a fusion."""
+    if name in params.fusions:
+        fusion = params.fusions[name]
+        return {"kind": fusion.kind, "members": list(fusion.members), **fusion.settings}
+    retriever = params.retrievers[name]
+    spec = {**retriever.spec, "fit": retriever.fit}
+    return {key: value for key, value in spec.items() if value != {}}
+
+
+def files_of(name: str, benchmarks: Iterable[str]) -> dict[str, list[Path]]:
+    """The files of a system that go along with its entry, by their folder there: results, scorecards, runs."""
+    files = {}
+    for benchmark in benchmarks:
+        results = paths.result(benchmark, name, "score").parent
+        for kind, folder in (
+            ("results", results),
+            ("scores", paths.scores(benchmark, name)),
+            ("runs", paths.runs(benchmark, name)),
+        ):
+            files[f"{benchmark}/{kind}"] = sorted(path for path in folder.glob("*") if path.is_file())
+    return files
+
+
+def of_published(rows: Iterable[Mapping[str, Any]], grid: str = "default") -> list[Entry]:
+    """One entry for each system and source among summary rows whose source is a paper's table."""
+    by_system: dict[tuple[str, str], dict[str, float]] = {}
+    for row in rows:
+        if row["source"].startswith("published:"):
+            part = "" if row["dataset"] == "all" else f"{row['dataset']}/"
+            metrics = by_system.setdefault((row["system"], row["source"].removeprefix("published:")), {})
+            metrics[f"{row['benchmark']}/{part}{row['metric']}"] = row["value"]
+    return [
+        Entry(
+            f"{system} ({source})",
+            PUBLISHED,
+            grid,
+            {},
+            metrics,
+            {"paper": source.rpartition(" table ")[0] or source, "table": source},
+        )
+        for (system, source), metrics in by_system.items()
+    ]
+
+
+def of_report(files: Sequence[Path], grid: str = "default") -> Entry:
+    """The report and the summary, in a run of their own: they are about all systems."""
+    contents = [hashlib.sha256(path.read_bytes()).hexdigest() for path in files]
+    return Entry("report", REPORT, grid, artifacts={"": files}, computed_from=_digest(contents))
+
+
+def _point(point: Mapping[str, Any]) -> tuple[int, dict[str, float]]:
+    values = {f"training/{key}": value for key, value in point.items() if key not in ("step",) and value is not None}
+    return int(point["step"]), values
+
+
+def _is_number(found: Mapping[str, Any], name: str) -> bool:
+    return isinstance(found.get(name), int | float)
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
