@@ -35,24 +35,8 @@ SPECIAL_METHODS: dict[str, frozenset[str]] = {
     "java": frozenset(["toString", "hashCode", "equals", "finalize", "notify", "notifyAll", "clone"]),
     "javascript": frozenset(["constructor", "toString", "toLocaleString", "valueOf"]),
     "ruby": frozenset(
-        [
-            "initialize",
-            "to_text",
-            "display",
-            "dup",
-            "clone",
-            "equal?",
-            "==",
-            "<=>",
-            "===",
-            "<=",
-            "<",
-            ">",
-            ">=",
-            "between?",
-            "eql?",
-            "hash",
-        ],
+        ["initialize", "to_text", "display", "dup", "clone", "between?", "hash", "equal?", "eql?"]
+        + ["==", "===", "<=>", "<=", "<", ">", ">="]
     ),
 }
 
