@@ -35,8 +35,24 @@ SPECIAL_METHODS: dict[str, frozenset[str]] = {
     "java": frozenset(["toString", "hashCode", "equals", "finalize", "notify", "notifyAll", "clone"]),
     "javascript": frozenset(["constructor", "toString", "toLocaleString", "valueOf"]),
     "ruby": frozenset(
-        ["initialize", "to_text", "display", "dup", "clone", "between?", "hash", "equal?", "eql?"]
-        + ["==", "===", "<=>", "<=", "<", ">", ">="]
+        [
+            "initialize",
+            "to_text",
+            "display",
+            "dup",
+            "clone",
+            "between?",
+            "hash",
+            "equal?",
+            "eql?",
+            "==",
+            "===",
+            "<=>",
+            "<=",
+            "<",
+            ">",
+            ">=",
+        ]
     ),
 }
 
