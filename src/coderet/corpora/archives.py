@@ -47,9 +47,8 @@ def members(path: Path, suffixes: tuple[str, ...], chosen: Iterable[str] | None 
         else:
             wanted = None if chosen is None else set(chosen)
             with tarfile.open(path) as tarball:
-                last = {
-                    each.name: each for each in tarball.getmembers() if each.isfile()
-                }  # as unpacking would leave it
+                # Of two members of one name the last counts, as in unpacking.
+                last = {each.name: each for each in tarball.getmembers() if each.isfile()}
                 for name, member in sorted(last.items()):
                     if name.endswith(suffixes) and (wanted is None or name in wanted):
                         content = tarball.extractfile(member)
@@ -76,7 +75,7 @@ def find(folder: Path, name: str) -> bytes:
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
     """Raise DataError instead of what reading a broken archive, or something else, raises."""
-    if not path.is_dir() and not is_archive(path):
+    if not path.is_dir() and not is_archive(path.name):
         raise DataError(f"{path} is neither a folder nor an archive ({', '.join(ZIPS + TARBALLS)})")
     try:
         yield

@@ -26,6 +26,7 @@ from packaging.utils import InvalidSdistFilename, InvalidWheelFilename, parse_sd
 from tqdm import tqdm
 
 from coderet.corpora import archives, syntax
+from coderet.corpora.unpacking import TARBALLS, ZIPS, is_archive
 from coderet.records import PAIRS, DataError
 
 FILES_A_CHUNK = 100
@@ -112,7 +113,7 @@ def repositories(folder: Path) -> dict[str, Path]:
     """
     found: dict[str, Path] = {}
     for path in sorted(folder.iterdir()) if folder.is_dir() else []:
-        if path.name.startswith(".") or not (path.is_dir() or archives.is_archive(path)):
+        if path.name.startswith(".") or not (path.is_dir() or is_archive(path.name)):
             continue
         name = _repository(path)
         if name in found:
@@ -200,7 +201,7 @@ def _repository(path: Path) -> str:
             return str(parse_sdist_filename(path.name)[0])
     except (InvalidWheelFilename, InvalidSdistFilename):
         pass
-    for suffix in (*archives.ZIPS, *archives.TARBALLS):
+    for suffix in (*ZIPS, *TARBALLS):
         if path.is_file() and path.name.endswith(suffix):
             return path.name.removesuffix(suffix)
     return path.name
@@ -208,7 +209,7 @@ def _repository(path: Path) -> str:
 
 def _chunks(sources: Iterable[tuple[str, Path]], suffixes: tuple[str, ...]) -> Iterator[_Chunk]:
     for repository, path in sources:
-        if path.name.endswith(archives.TARBALLS):
+        if path.name.endswith(TARBALLS):
             # Any file of a tarball costs unpacking all before it, so it is read in one go.
             yield _Chunk(repository, path, None)
             continue
