@@ -36,6 +36,14 @@ def test_members_come_by_name_whatever_holds_them(tmp_path, form):
     assert list(archives.members(tree(tmp_path, form), (".py",))) == [("pkg/a.py", b"a"), ("pkg/b.py", b"b")]
 
 
+@pytest.mark.parametrize("form", ["folder", "whl", "tar.gz"])
+def test_names_are_those_of_members_and_some_may_be_chosen(tmp_path, form):
+    path = tree(tmp_path, form)
+    assert archives.names(path, (".py",)) == ["pkg/a.py", "pkg/b.py"]
+    assert list(archives.members(path, (".py",), ["pkg/b.py"])) == [("pkg/b.py", b"b")]
+    assert list(archives.members(path, (".py",), [])) == []
+
+
 @pytest.mark.parametrize("form", ["whl", "tar.gz"])
 def test_an_archive_cut_short_is_an_error_that_names_it(tmp_path, form):
     path = tree(tmp_path, form)

@@ -6,38 +6,54 @@ A source keeps what it fetched as it came: fifty wheels are fifty files for DVC 
 import gzip
 import tarfile
 import zipfile
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from coderet.corpora.unpacking import TARBALLS, ZIPS, is_archive
 from coderet.records import DataError
 
 
-def members(path: Path, suffixes: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
+def names(path: Path, suffixes: tuple[str, ...]) -> list[str]:
+    """The names that `members` gives, sorted; a tarball is unpacked to its end for them."""
+    with _reading(path):
+        if path.is_dir():
+            return sorted(
+                file.relative_to(path).as_posix()
+                for file in path.rglob("*")
+                if file.name.endswith(suffixes) and file.is_file()
+            )
+        if path.name.endswith(ZIPS):
+            with zipfile.ZipFile(path) as archive:
+                return sorted({name for name in archive.namelist() if name.endswith(suffixes)})
+        with tarfile.open(path) as tarball:
+            return sorted({each.name for each in tarball if each.isfile() and each.name.endswith(suffixes)})
+
+
+def members(path: Path, suffixes: tuple[str, ...], chosen: Iterable[str] | None = None) -> Iterator[tuple[str, bytes]]:
     """(name, content) of each regular file under path, a folder or an archive, whose name ends in a suffix, by name.
 
-    DataError if path is an archive that cannot be read.
+    chosen are those of `names` to give, all if None. DataError if path is an archive that cannot be read.
     """
-    try:
+    with _reading(path):
         if path.is_dir():
-            for file in sorted(path.rglob("*")):
-                if file.is_file() and file.name.endswith(suffixes):
-                    yield file.relative_to(path).as_posix(), file.read_bytes()
+            for name in names(path, suffixes) if chosen is None else sorted(chosen):
+                yield name, (path / name).read_bytes()
         elif path.name.endswith(ZIPS):
             with zipfile.ZipFile(path) as archive:
-                for name in sorted(archive.namelist()):
-                    if name.endswith(suffixes):
-                        yield name, archive.read(name)
-        elif path.name.endswith(TARBALLS):
-            with tarfile.open(path) as tarball:
-                for member in sorted(tarball.getmembers(), key=lambda each: each.name):
-                    content = tarball.extractfile(member) if member.isfile() else None
-                    if content is not None and member.name.endswith(suffixes):
-                        yield member.name, content.read()
+                for name in names(path, suffixes) if chosen is None else sorted(chosen):
+                    yield name, archive.read(name)
         else:
-            raise DataError(f"{path} is neither a folder nor an archive ({', '.join(ZIPS + TARBALLS)})")
-    except (zipfile.BadZipFile, tarfile.TarError, EOFError, OSError) as error:
-        raise DataError(f"{path} cannot be read ({error}); remove it and run: dvc repro") from None
+            wanted = None if chosen is None else set(chosen)
+            with tarfile.open(path) as tarball:
+                # Of two members of one name the last counts, as in unpacking.
+                last = {each.name: each for each in tarball.getmembers() if each.isfile()}
+                for name, member in sorted(last.items()):
+                    if name.endswith(suffixes) and (wanted is None or name in wanted):
+                        content = tarball.extractfile(member)
+                        assert content is not None  # it is a regular file
+                        yield name, content.read()
 
 
 def find(folder: Path, name: str) -> bytes:
@@ -54,6 +70,17 @@ def find(folder: Path, name: str) -> bytes:
                 if PurePosixPath(member).name in (name, name + ".gz"):
                     return _plain(member, content)
     raise DataError(f"no {name} or {name}.gz under {folder}; put it there, or name its source in params.yaml")
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Raise DataError instead of what reading a broken archive, or something else, raises."""
+    if not path.is_dir() and not is_archive(path.name):
+        raise DataError(f"{path} is neither a folder nor an archive ({', '.join(ZIPS + TARBALLS)})")
+    try:
+        yield
+    except (zipfile.BadZipFile, tarfile.TarError, EOFError, OSError, zlib.error) as error:
+        raise DataError(f"{path} cannot be read ({error}); remove it and run: dvc repro") from None
 
 
 def _plain(name: str, content: bytes) -> bytes:
