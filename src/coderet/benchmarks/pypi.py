@@ -1,7 +1,8 @@
-"""Functions of Python packages that nothing here is trained on: find a function by the first paragraph of its docstring.
+"""Functions of Python packages that nothing here is trained on: docstring to code.
 
-The pairs are made as CodeSearchNet's are (Husain et al., 2019), copies taken out, and at most so many of a package drawn
-by the seed, so that no package rules the mean. Two readings of one set:
+A query is the first paragraph of a function's docstring, its document the function without it. The pairs are made as
+CodeSearchNet's are (Husain et al., 2019), copies taken out, and at most so many of a package drawn by the seed, so that
+no package rules the mean. Two readings of one set:
 
 - `pool`: every query against all functions;
 - `block-00`, `block-01`, ...: 1,000 queries and their functions each, CodeSearchNet's MRR with 999 distractors; what is
@@ -23,7 +24,13 @@ from coderet.records import PAIRS, Benchmark, DataError, Draft, documents_batch,
 
 
 def collect(
-    folder: Path, *, functions: int, functions_a_package: int = 600, block: int = 1000, seed: int = 13, processes: int = 2
+    folder: Path,
+    *,
+    functions: int,
+    functions_a_package: int = 600,
+    block: int = 1000,
+    seed: int = 13,
+    processes: int = 2,
 ) -> Iterator[Draft]:
     """The pool and its blocks; DataError unless the pool has just the expected number of functions."""
     batches = mining.mine(mining.repositories(folder), ("python",), processes=processes)
@@ -33,7 +40,7 @@ def collect(
     pairs = pairs.take(_drawn(pairs, functions_a_package, seed))
     if len(pairs) != functions:
         raise DataError(
-            f"{folder} gives {len(pairs)} functions, expected {functions}: the packages, the limits or the way functions "
+            f"{folder} gives {len(pairs)} functions, expected {functions}: packages, limits or the way functions "
             f"are cut have changed; if that is meant, set `functions: {len(pairs)}` in params.yaml"
         )
     yield _draft("pool", pairs)

@@ -28,8 +28,8 @@ def cut(
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """(N,) bool, True for the pairs that stay, and the leak report: counts and a few examples for each benchmark.
 
-    pairs has the columns of PAIRS and prints their fingerprints; benchmarks are folders as `store.write_benchmark` makes
-    them, and held_out names the repositories they are made of.
+    pairs has the columns of PAIRS and prints their fingerprints; benchmarks are folders that `store.write_benchmark`
+    wrote, and held_out names the repositories they are made of.
     """
     stays = ~pc.is_in(pairs["repository"], value_set=pa.array(held_out, pa.large_string())).to_numpy()
     report: dict[str, Any] = {"held_out_repositories": int((~stays).sum())}
@@ -55,7 +55,9 @@ def _texts(folder: Path) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
     """The distinct documents and the queries of all datasets of a benchmark."""
     documents = [chunk for name in store.corpora(folder) for chunk in store.read_corpus(folder, name).texts().chunks]
     queries = [
-        chunk for name in store.datasets(folder) for chunk in store.read_dataset(folder, name, judged=False).queries.texts.chunks
+        chunk
+        for name in store.datasets(folder)
+        for chunk in store.read_dataset(folder, name, judged=False).queries.texts.chunks
     ]
     texts = (pa.chunked_array(chunks, pa.large_string()) for chunks in (documents, queries))
     first, second = (pa.chunked_array([pc.unique(each)], pa.large_string()) for each in texts)

@@ -116,6 +116,9 @@ def repositories(folder: Path) -> dict[str, Path]:
         if path.name.startswith(".") or not (path.is_dir() or is_archive(path.name)):
             continue
         name = _repository(path)
+        inside = [each for each in path.iterdir() if is_archive(each.name)] if path.is_dir() else []
+        if len(inside) == 1:  # as `sources.fetch` leaves a package: its archive in a folder of its name
+            path = inside[0]
         if name in found:
             raise DataError(f"{folder} has {found[name].name} and {path.name}, both {name}; keep one")
         found[name] = path
