@@ -19,8 +19,9 @@ def main(benchmark: str, retriever: str) -> None:
                 corpus = store.read_corpus(folder, name)
                 with job.clock() as clock:
                     facts = fitted.index(corpus, indexes / name)
-                cost = efficiency.of_documents(len(corpus), clock.seconds).measured()
-                corpora[name] = {**cost, "index_bytes": efficiency.folder_bytes(indexes / name), **facts}
+                cost = efficiency.of_documents(int(facts.get("encoded", len(corpus))), clock.seconds).measured()
+                size = efficiency.folder_bytes(indexes / name)
+                corpora[name] = cost | facts | {"documents": len(corpus), "index_bytes": size}
         store.write_json(
             paths.result(benchmark, retriever, "index"),
             {

@@ -73,7 +73,7 @@ def test_a_broken_vector_stops_the_build_and_names_the_document(corpus_of, tmp_p
 
 def test_a_document_without_a_direction_is_counted(corpus_of, tmp_path):  # D7
     facts = Dense(Hashed(8)).index(corpus_of({"x": "a", "y": ""}), tmp_path)
-    assert facts == {"dim": 8, "zero_vectors": 1}
+    assert facts == {"dim": 8, "zero_vectors": 1, "encoded": 2}
 
 
 def test_an_index_of_another_encoder_corpus_assembly_or_similarity_is_refused(corpus_of, tmp_path):

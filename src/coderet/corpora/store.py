@@ -39,6 +39,7 @@ from coderet.records import (
 
 ROWS_A_CHUNK = 65_536
 _INDEX = "datasets.json"
+_CORPORA = "corpora.json"
 _SETTINGS = b"settings"
 
 
@@ -155,8 +156,8 @@ def read_corpus(folder: Path, name: str) -> Corpus:
 
 
 def corpora(folder: Path) -> list[str]:
-    """The names of the corpora of the benchmark in folder, in order."""
-    return sorted(path.name.removesuffix(".arrow") for path in (folder / "corpora").glob("*.arrow"))
+    """The names of the corpora of the benchmark in folder, in the order they were collected."""
+    return list(read_json(folder / "corpora" / _CORPORA))
 
 
 # Benchmarks
@@ -184,6 +185,7 @@ def write_benchmark(folder: Path, drafts: Iterable[Draft]) -> list[str]:
             judged.append({"name": draft.name, "metrics": list(draft.metrics)})
         if not written:
             raise DataError(f"{folder.name} gave no dataset at all")
+        write_json(new / "corpora" / _CORPORA, list(dict.fromkeys(each["corpus"] for each in written)))
         write_json(new / "queries" / _INDEX, written)
         write_json(new / "qrels" / _INDEX, judged)
     return [each["name"] for each in written]

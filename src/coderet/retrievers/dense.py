@@ -73,13 +73,18 @@ class Dense:
         }
 
     def index(self, corpus: Corpus, folder: Path) -> Mapping[str, float | str]:
-        """Facts: dim, and how many documents got a vector of zeros, which says nothing about them."""
+        """Facts: dim, how many documents got a vector of zeros, which says nothing about them, and how many were encoded.
+
+        An encoder that keeps its vectors encodes only documents that it has not seen: costs are told of those.
+        """
+        before = getattr(self.encoder, "encoded", 0)
         folder.mkdir(parents=True, exist_ok=True)
         index = self._index.build(
             self._vectors(corpus), len(corpus), self.encoder.dim, folder, similarity=self.similarity
         )
         manifest.write(folder, corpus, self.settings)
-        return {"dim": self.encoder.dim, "zero_vectors": index.zero_vectors}
+        encoded = getattr(self.encoder, "encoded", before + len(corpus)) - before
+        return {"dim": self.encoder.dim, "zero_vectors": index.zero_vectors, "encoded": encoded}
 
     def open(self, corpus: Corpus, folder: Path) -> "DenseSearcher":
         manifest.check(folder, corpus, self.settings, holds="vectors")
