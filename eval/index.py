@@ -29,6 +29,7 @@ def main(benchmark: str, retriever: str) -> None:
                 "system": retriever,
                 "settings": spec.index,
                 "corpora": corpora,
+                "headline": next(iter(corpora)),
                 "model_bytes": efficiency.folder_bytes(model),
                 "peak_memory_bytes": memory.bytes,
                 **job.machine,

@@ -48,7 +48,15 @@ def write_results(root):
                 root / paths.result(benchmark, system, "index"),
                 {
                     "settings": SETTINGS[system]["index"],
-                    "corpora": {"pool": {"documents": 30, "seconds": 0.5 + place, "index_bytes": 1500}},
+                    "corpora": {
+                        "pool": {
+                            "documents": 30,
+                            "documents_per_second": 60 / (place + 1),
+                            "milliseconds_per_document": 1000 * (place + 1) / 60,
+                            "index_bytes": 1500,
+                        }
+                    },
+                    "headline": "pool",
                     "model_bytes": 4000,
                     "peak_memory_bytes": 10**8,
                     "threads": 2,
@@ -60,7 +68,11 @@ def write_results(root):
                 {
                     "settings": SETTINGS[system],
                     "datasets": {
-                        "pool": {"queries": 20, "seconds": 0.1 * (place + 1), "query_milliseconds_p50": 4.0 + place}
+                        "pool": {
+                            "queries": 20,
+                            "queries_per_second": 200 / (place + 1),
+                            "query_milliseconds_p50": 4.0 + place,
+                        }
                     },
                     "headline": "pool",
                     "peak_memory_bytes": 2 * 10**8,

@@ -48,7 +48,6 @@ PAIRS = pa.schema(
 
 NO_HIT = -1
 DIGEST = b"digest"
-FIELD_SEPARATOR = pa.scalar(" ", pa.large_string())
 
 
 class DataError(ValueError):
@@ -165,7 +164,7 @@ def assemble(table: pa.Table, fields: Iterable[str]) -> pa.ChunkedArray:
         return table["text"]
     columns = [pc.fill_null(table[name], "") for name in fields]
     # Trimming takes the separator beside an empty field. null_handling="skip" drops rows whose fields are all empty.
-    joined = pc.binary_join_element_wise(*columns, FIELD_SEPARATOR)
+    joined = pc.binary_join_element_wise(*columns, pa.scalar(" ", pa.large_string()))
     return pc.utf8_trim_whitespace(joined)
 
 

@@ -45,7 +45,9 @@ def block_reciprocal_ranks(rows: np.ndarray, scores: np.ndarray, gold: np.ndarra
     if rows.shape[1] < size and hit.all(axis=1).any():
         raise DataError(f"the run is cut at {rows.shape[1]} hits and says nothing of the rest; search {size} deep")
     lines, columns = np.nonzero(hit)
-    if len(np.unique(lines * size + rows[lines, columns])) < len(lines):
+    named = np.zeros((size, size), dtype=bool)
+    named[lines, rows[lines, columns]] = True
+    if named.sum() < len(lines):
         raise DataError("a query of the block has one document as two hits; a run names a document once a query")
     matrix = np.full((size, size), -np.inf, dtype=scores.dtype)
     matrix[lines, rows[lines, columns]] = scores[lines, columns]

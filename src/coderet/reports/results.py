@@ -15,8 +15,6 @@ from coderet.corpora import store
 Json = Mapping[str, Any]
 
 # Costs add up over the parts of a benchmark; a time per item does not.
-_INDEX_UNITS = ("documents", "seconds", "index_bytes")
-_SEARCH_UNITS = ("queries", "seconds")
 
 
 @dataclass(frozen=True)
@@ -103,30 +101,26 @@ def _present(found: Mapping[str, Json | None]) -> dict[str, Json]:
 
 
 def costs(results: Results, system: str, benchmark: str) -> dict[str, float]:
-    """What the system costs on the benchmark, by name with unit, over all its corpora and datasets; what was measured.
+    """What the system costs on the benchmark, by name with unit; what was measured.
 
-    Times of single queries and of batches are the headline dataset's: a percentile of several is no percentile.
+    Speed and size are those of the headline dataset and its corpus: a percentile of several is no percentile, and
+    documents of further corpora may have been encoded before.
     """
     index, search = (results.of(system, benchmark, stage) for stage in ("index", "search"))
-    total = dict(index.get("total") or _sums(index.get("corpora", {}), _INDEX_UNITS))
-    if total.get("documents") and total.get("seconds"):
-        total.setdefault("documents_per_second", total["documents"] / total["seconds"])
-        total.setdefault("milliseconds_per_document", 1000 * total["seconds"] / total["documents"])
-    asked = dict(search.get("total") or _sums(search.get("datasets", {}), _SEARCH_UNITS))
-    if asked.get("queries") and asked.get("seconds"):
-        asked.setdefault("queries_per_second", asked["queries"] / asked["seconds"])
-    datasets = search.get("datasets", {})
-    headline = datasets.get(search.get("headline"), next(iter(datasets.values()), {}))
     found: dict[str, Any] = {
-        **headline,
-        **asked,
-        **total,
+        **_headline(search, "datasets"),
+        **_headline(index, "corpora"),
         **{key: index.get(key) for key in ("model_bytes", "parameters")},
     }
     found["index_peak_memory_bytes"] = index.get("peak_memory_bytes")
     found["search_peak_memory_bytes"] = search.get("peak_memory_bytes")
     found["threads"] = search.get("threads")
     return {name: found[name] for name in UNITS if isinstance(found.get(name), int | float)}
+
+
+def _headline(stage: Json, parts: str) -> Json:
+    named: dict[str, Json] = stage.get(parts, {})
+    return named.get(stage.get("headline", ""), next(iter(named.values()), {}))
 
 
 UNITS = {
@@ -158,11 +152,3 @@ def hardware(results: Results, system: str, benchmark: str) -> str:
             words += [f"{memory / 2**30:.0f} GiB" if memory else "", machine.get("accelerator") or "no accelerator"]
             return ", ".join(word for word in words if word)
     return ""
-
-
-def _sums(parts: Mapping[str, Json], units: Iterable[str]) -> dict[str, float]:
-    if not parts:
-        return {}
-    return {
-        unit: sum(part[unit] for part in parts.values()) for unit in units if all(unit in p for p in parts.values())
-    }

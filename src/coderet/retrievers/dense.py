@@ -73,7 +73,7 @@ class Dense:
         }
 
     def index(self, corpus: Corpus, folder: Path) -> Mapping[str, float | str]:
-        """Facts: dim, how many documents got a vector of zeros, which says nothing about them, and how many were encoded.
+        """Facts: dim, how many documents got a vector of zeros, which says nothing of them, and how many were encoded.
 
         An encoder that keeps its vectors encodes only documents that it has not seen: costs are told of those.
         """
