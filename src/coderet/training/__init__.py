@@ -1,0 +1,1 @@
+"""Pairs to encoders. `vocabulary.train_vocabulary` learns a tokenizer, `fitting.fit` trains a dual encoder."""
