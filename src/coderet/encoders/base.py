@@ -33,7 +33,6 @@ TOKENIZER, WEIGHTS = "tokenizer.json", "weights.safetensors"
 BATCH_TOKENS = 65_536  # bounds the memory of a batch; vectors do not depend on it
 
 
-
 class Tower(nn.Module):
     """What a new architecture implements: token ids (B, T) int64 and a mask (B, T) bool to vectors (B, dim) float32.
 

@@ -5,9 +5,9 @@ depends on that text alone**. Encoders keep it by padding a text to the next mul
 never to the longest of the batch; its row is then the same in a batch of one and of a hundred. (Asserted for the
 encoders of this package on processors; a graphics processor may choose its kernels by batch size.)
 
-A cache is a folder `<encoder's fingerprint>/<role>/` of shards. A shard is a safetensors file of hashes (n, 16) uint8 and
-vectors (n, dim) float32, named for its content and moved into place whole, so that writers never meet; a file that was
-cut short is removed and its texts are encoded again.
+A cache is a folder `<encoder's fingerprint>/<role>/` of shards. A shard is a safetensors file of hashes (n, 16) uint8
+and vectors (n, dim) float32, named for its content and moved into place whole, so that writers never meet; a file that
+was cut short is removed and its texts are encoded again.
 """
 
 import hashlib
@@ -62,8 +62,8 @@ def encode(
 
     cache: where vectors are kept between calls, processes and crashes; without it nothing is written. out: an array of
     that shape to fill instead of a new one, such as a memory-mapped one. progress: what the progress bar is called,
-    None for no bar. Holds a hash a text and one shard of texts in memory. DataError names the rows of texts whose vector
-    is not finite.
+    None for no bar. Holds a hash a text and one shard of texts in memory. DataError names the rows whose vector is not
+    finite.
     """
     texts = texts if isinstance(texts, pa.ChunkedArray) else pa.chunked_array([texts])
     if out is None:
@@ -77,9 +77,7 @@ def encode(
     todo = np.flatnonzero(~found)
     todo = todo[np.argsort(first_rows[todo], kind="stable")]
     members = _Members(of_row, len(distinct))
-    with tqdm(
-        total=len(texts), desc=progress, unit="text", unit_scale=True, disable=None if progress else True
-    ) as bar:
+    with tqdm(total=len(texts), desc=progress, unit="text", unit_scale=True, disable=None if progress else True) as bar:
         if shards is not None:
             bar.update(members.fill(out, np.flatnonzero(found), shards.vectors))
         for start in range(0, len(todo), SHARD):

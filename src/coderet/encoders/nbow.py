@@ -57,10 +57,10 @@ class NeuralBagOfWords(Tower):
             self.table.weight += torch.outer(wanted - now, direction) / direction.square().sum()
 
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
-        if self.training and self.dropout:
-            mask = mask & (torch.rand(mask.shape, device=mask.device) >= self.dropout)
         if self.distinct:
             ids, mask = _distinct(ids, mask)
+        if self.training and self.dropout:
+            mask = mask & (torch.rand(mask.shape, device=mask.device) >= self.dropout)
         if self.pooling == "max":
             return poolings.maximum(self.table(ids), mask)
         # One pass over the tokens that are there, instead of a (B, T, D) block that is mostly padding.
@@ -82,7 +82,7 @@ class NeuralBagOfWords(Tower):
 
 
 def _distinct(ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    ids, order = ids.masked_fill(~mask, -1).sort(1)
+    ids, _ = ids.masked_fill(~mask, -1).sort(1)
     mask = ids >= 0
     mask[:, 1:] &= ids[:, 1:] != ids[:, :-1]
     return ids.clamp_min(0), mask

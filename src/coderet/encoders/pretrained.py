@@ -1,6 +1,6 @@
 """Any model folder of transformers or sentence-transformers as an encoder, as it is: inference only.
 
-What a sentence-transformers folder says of itself (pooling, normalisation, prompts, length) is the default; every one of
+What a sentence-transformers folder says of itself (pooling, normalisation, prompts, length) is the default; each of
 these can be set instead. Vectors are pooled and normalised in float32 whatever the precision of the model.
 
 Texts are always padded on the right, with the real tokens numbered from the first place on, so that models of either
@@ -42,9 +42,9 @@ UNLIMITED = 1_000_000  # tokenizers that know no limit give an absurd one
 class Pretrained:
     """An encoder from a model folder.
 
-    pooling: mean, cls, last, max. max_tokens: marks and prefix included. normalise: vectors of length 1. precision: fp32,
-    bf16, or auto, which is bf16 where the processor computes in it and fp32 elsewhere. truncate_dim: only the first so
-    many dimensions are kept, before normalisation. None leaves a setting to what the folder says.
+    pooling: mean, cls, last, max. max_tokens: marks and prefix included. normalise: vectors of length 1. precision:
+    fp32, bf16, or auto, which is bf16 where the processor computes in it and fp32 elsewhere. truncate_dim: only the
+    first so many dimensions are kept, before normalisation. None leaves a setting to what the folder says.
     """
 
     CACHED = True
@@ -106,7 +106,7 @@ class Pretrained:
         precision: Literal["auto", "fp32", "bf16"] = "auto",
         truncate_dim: int | None = None,
     ) -> "Pretrained":
-        """The encoder of a pinned source (a spec of `corpora.sources`), fetched into work; folder: its place therein."""
+        """The encoder of a pinned source (a spec of `corpora.sources`), fetched into work; folder: where in it."""
         sources.fetch([source], work)
         fetched = [path for path in sorted(work.iterdir()) if path.is_dir()]
         if len(fetched) != 1:
@@ -176,8 +176,7 @@ class Pretrained:
         with torch.inference_mode():
             for rows in encoding.batches(tokens.lengths, BATCH_TOKENS[self._device]):
                 ids, mask = (
-                    torch.from_numpy(each).to(self._device)
-                    for each in tokens.padded(rows, encoding.LENGTH_STEP, fill)
+                    torch.from_numpy(each).to(self._device) for each in tokens.padded(rows, encoding.LENGTH_STEP, fill)
                 )
                 states = self._model(input_ids=ids, attention_mask=mask.long()).last_hidden_state
                 block = pool(states.float(), mask)[:, : self.dim]
@@ -190,7 +189,7 @@ class Pretrained:
         return len(fast_content(self._tokenizer, pa.array([""], pa.large_string()), prefix).ids)
 
     def _limit(self, asked: int | None, said: int | None) -> int:
-        """The limit of tokens: what was asked, else what the folder says, else what the tokenizer or the model bears."""
+        """What was asked, else what the folder says, else what the tokenizer and the model bear."""
         places = getattr(self._model.config, "max_position_embeddings", None)
         known = [limit for limit in (self._tokenizer.model_max_length, places) if limit and limit < UNLIMITED]
         limit = asked or said or (min(known) if known else None)

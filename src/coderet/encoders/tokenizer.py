@@ -11,7 +11,7 @@ tokenizers: it takes tokens from the end of the content, never from the marks an
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -179,7 +179,7 @@ class BpeTokenizer:
 
         self.model = model
         self._fast = Fast.from_str(model)
-        self._forget()
+        self._numbers, self._pieces = _Numbers(), _flat([])
 
     def __len__(self) -> int:
         return int(self._fast.get_vocab_size())
@@ -192,7 +192,7 @@ class BpeTokenizer:
 
     def _part(self, texts: list[str | None]) -> Tokens:
         if len(self._numbers) > WORDS_REMEMBERED:
-            self._forget()
+            self._numbers, self._pieces = _Numbers(), _flat([])
         words, offsets = _words(texts)
         numbers = np.fromiter(map(self._numbers.__getitem__, words), dtype=np.int64, count=len(words))
         self._cut_new_words()
@@ -206,10 +206,6 @@ class BpeTokenizer:
         if new:
             encodings = self._fast.encode_batch_fast(new, add_special_tokens=False)
             self._pieces = Tokens.joined([self._pieces, _flat([encoding.ids for encoding in encodings])])
-
-    def _forget(self) -> None:
-        self._numbers = _Numbers()
-        self._pieces = _flat([])
 
 
 class _Numbers(dict[str, int]):
@@ -246,8 +242,11 @@ def train_bpe(texts: Iterable[pa.Array | pa.ChunkedArray], size: int, min_count:
     return BpeTokenizer(fast.to_str())
 
 
-TRAINERS = {"words": train_words, "bpe": train_bpe}
-KINDS = {"words": lambda d: WordTokenizer(d["words"]), "bpe": lambda d: BpeTokenizer(d["model"])}
+TRAINERS: dict[str, Callable[..., Tokenizer]] = {"words": train_words, "bpe": train_bpe}
+KINDS: dict[str, Callable[[Mapping[str, Any]], Tokenizer]] = {
+    "words": lambda d: WordTokenizer(d["words"]),
+    "bpe": lambda d: BpeTokenizer(d["model"]),
+}
 
 
 def train(

@@ -38,6 +38,6 @@ def info_nce(
 
 
 def reciprocal_ranks(queries: Tensor, documents: Tensor) -> Tensor:
-    """(B,) 1 / rank of each query's own document among the B documents; documents with an equal score count before it."""
+    """(B,) 1 / rank of each query's own document among all B; documents of an equal score count before it."""
     scores = queries @ documents.T
     return 1.0 / (scores >= scores.diagonal()[:, None]).sum(1)

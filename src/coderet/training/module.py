@@ -35,13 +35,12 @@ class ContrastiveModule(LightningModule):
         temperature: float,
         learn_temperature: bool,
         both_directions: bool,
-        mask_duplicates: bool,
     ) -> None:
         super().__init__()
         self.encoder = encoder
         self.log_temperature = torch.nn.Parameter(torch.tensor(temperature).log(), requires_grad=learn_temperature)
         self.seed, self.steps, self.learning_rate, self.warmup = seed, steps, learning_rate, warmup
-        self.both_directions, self.mask_duplicates = both_directions, mask_duplicates
+        self.both_directions = both_directions
         self._reciprocal_ranks: list[Tensor] = []
 
     def training_step(self, batch: Batch, number: int) -> Tensor:
@@ -50,7 +49,7 @@ class ContrastiveModule(LightningModule):
             self.encoder("query", batch.query_ids, batch.query_mask),
             self.encoder("document", batch.document_ids, batch.document_mask),
             self.log_temperature.exp(),
-            same=same_text(batch.query_keys, batch.document_keys) if self.mask_duplicates else None,
+            same=same_text(batch.query_keys, batch.document_keys),
             both_directions=self.both_directions,
         )
         if not torch.isfinite(loss):

@@ -202,8 +202,8 @@ class Epochs:
 class PairsModule(LightningDataModule):
     """Training batches of all pairs, and validation blocks of block pairs, the same ones every epoch.
 
-    distinct: no batch holds a text twice. blocks: at most so many; pairs after the last whole block are not used, but if
-    there are fewer than one block, that block is smaller.
+    distinct: no batch holds a text twice. blocks: at most so many; pairs after the last whole block are not used, but
+    if there are fewer than one block, that block is smaller.
     """
 
     def __init__(
