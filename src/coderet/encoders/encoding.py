@@ -43,7 +43,7 @@ def batches(lengths: np.ndarray, budget: int) -> Iterator[np.ndarray]:
     widths = np.maximum(1, -(-lengths // LENGTH_STEP)) * LENGTH_STEP
     order = np.argsort(-widths, kind="stable")
     starts = np.flatnonzero(np.diff(widths[order], prepend=-1))
-    for start, end in zip(starts, [*starts[1:], len(order)], strict=True):
+    for start, end in zip(starts, np.append(starts, len(order))[1:], strict=True):
         rows = max(1, budget // int(widths[order[start]]))
         for first in range(start, end, rows):
             yield order[first : min(first + rows, end)]

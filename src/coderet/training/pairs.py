@@ -1,8 +1,8 @@
 """Mined pairs as batches of token ids, in an order that a seed fixes and a killed run finds again.
 
-Pairs are tokenised once into flat arrays in the work folder and memory-mapped from there. The order of an epoch is a
-function of (seed, epoch) alone, by NumPy's PCG64, so it is the same on every machine, under any PYTHONHASHSEED and with
-any number of loader workers. The training loader carries its place as state, so Lightning resumes inside an epoch.
+Pairs are tokenised once into flat arrays in the work folder and memory-mapped from there. Which pairs make a batch is
+said by `batches`. The training loader carries its place as state, so Lightning resumes inside an epoch; the number of
+its workers changes nothing.
 """
 
 import hashlib
@@ -18,15 +18,13 @@ import numpy as np
 import pyarrow as pa
 import torch
 from lightning.pytorch import LightningDataModule
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from coderet.encoders.base import DualEncoder
 from coderet.encoders.encoding import Role
 from coderet.encoders.tokenizer import Tokens
-from coderet.records import DataError
+from coderet.training.batches import DistinctBatches, RandomBatches, random_of, sharing
 from coderet.training.vocabulary import read_texts
 
 COLUMN_OF_ROLE: dict[Role, str] = {"query": "query", "document": "code"}
@@ -102,74 +100,6 @@ def text_keys(texts: pa.ChunkedArray) -> np.ndarray:
     return np.frombuffer(b"".join(keys), dtype="<i8").astype(np.int64)
 
 
-class RandomBatches:
-    """Every pair at most once an epoch, in full batches; the n % batch pairs left over are others every epoch."""
-
-    def __init__(self, pairs: int, batch: int, seed: int) -> None:
-        if pairs < batch:
-            raise DataError(f"a batch of {batch} wants at least as many pairs, found {pairs}; lower training.batch")
-        self.pairs, self.batch, self.seed = pairs, batch, seed
-
-    def __len__(self) -> int:
-        return self.pairs // self.batch
-
-    @property
-    def left_over(self) -> int:
-        """Pairs that an epoch does not use."""
-        return self.pairs - len(self) * self.batch
-
-    def plan(self, epoch: int) -> np.ndarray:
-        """(len, batch) rows of pairs."""
-        order = _random(self.seed, epoch).permutation(self.pairs)
-        return order[: len(self) * self.batch].reshape(len(self), self.batch)
-
-
-class DistinctBatches:
-    """Full batches in which no two pairs share a text, and as many of them as there can be.
-
-    groups: (N,) labels; pairs of one group share a text. A group of n pairs fills at most one place a batch, so with m
-    batches min(n, m) of its pairs are used; m is the largest for which these sum to m * batch. In every epoch other
-    pairs of a large group are used, and the rest counts as left over.
-    """
-
-    def __init__(self, groups: np.ndarray, batch: int, seed: int) -> None:
-        self.groups = np.unique(groups, return_inverse=True)[1]
-        self.batch, self.seed = batch, seed
-        sizes = np.bincount(self.groups)
-        low, high = 0, len(groups) // batch
-        while low < high:
-            middle = (low + high + 1) // 2
-            low, high = (middle, high) if np.minimum(sizes, middle).sum() >= middle * batch else (low, middle - 1)
-        self._batches = low
-        if not low:
-            raise DataError(
-                f"a batch of {batch} pairs without a common text cannot be made of {len(sizes)} different ones; "
-                "lower training.batch"
-            )
-
-    def __len__(self) -> int:
-        return self._batches
-
-    @property
-    def left_over(self) -> int:
-        """Pairs that an epoch does not use."""
-        return len(self.groups) - len(self) * self.batch
-
-    def plan(self, epoch: int) -> np.ndarray:
-        """(len, batch) rows of pairs."""
-        random = _random(self.seed, epoch)
-        rows = random.permutation(len(self.groups))
-        turn_of_group = random.permutation(int(self.groups.max()) + 1)
-        rows = rows[np.argsort(turn_of_group[self.groups[rows]], kind="stable")]  # groups together, inside by chance
-        turns = turn_of_group[self.groups[rows]]
-        starts = np.flatnonzero(np.diff(turns, prepend=-1))
-        place = np.arange(len(rows)) - np.repeat(starts, np.diff(np.append(starts, len(rows))))
-        rows = rows[place < len(self)]
-        # Dealt out like cards: a group's pairs, of which there are no more than batches, go to different batches.
-        hands = [random.permutation(rows[first :: len(self)])[: self.batch] for first in range(len(self))]
-        return np.stack([hands[number] for number in random.permutation(len(self))])
-
-
 class Epochs:
     """The training loader: an iteration is what is left of the epoch that was last set. Its state is its place."""
 
@@ -220,12 +150,14 @@ class PairsModule(LightningDataModule):
     ) -> None:
         super().__init__()
         self.batches: RandomBatches | DistinctBatches = (
-            DistinctBatches(sharing(train), batch, seed) if distinct else RandomBatches(len(train), batch, seed)
+            DistinctBatches(sharing(*train.keys.values()), batch, seed)
+            if distinct
+            else RandomBatches(len(train), batch, seed)
         )
         self._epochs = Epochs(train, self.batches, workers)
         self._valid = valid
         block = min(block, len(valid))
-        order = _random(seed, 0).permutation(len(valid))[: min(blocks, len(valid) // block) * block]
+        order = random_of(seed, 0).permutation(len(valid))[: min(blocks, len(valid) // block) * block]
         self.blocks = order.reshape(-1, block)
 
     def train_dataloader(self) -> Epochs:
@@ -233,14 +165,6 @@ class PairsModule(LightningDataModule):
 
     def val_dataloader(self) -> Any:
         return DataLoader(_Planned(self._valid, self.blocks), batch_size=None, shuffle=False)
-
-
-def sharing(pairs: TokenPairs) -> np.ndarray:
-    """(N,) labels, equal for pairs that share a query or a document, also by way of other pairs."""
-    queries = np.unique(pairs.keys["query"], return_inverse=True)[1]
-    documents = np.unique(pairs.keys["document"], return_inverse=True)[1] + len(pairs)
-    links = coo_matrix((np.ones(len(pairs), dtype=bool), (queries, documents)), shape=(2 * len(pairs),) * 2)
-    return np.asarray(connected_components(links, directed=False)[1][queries])
 
 
 class _Planned(Dataset[Batch]):
@@ -252,10 +176,6 @@ class _Planned(Dataset[Batch]):
 
     def __getitem__(self, number: int) -> Batch:
         return self._pairs.batch(self._plan[number])
-
-
-def _random(seed: int, epoch: int) -> np.random.Generator:
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, epoch])))
 
 
 def _arrays(tokens: Tokens, keys: np.ndarray) -> dict[str, np.ndarray]:
