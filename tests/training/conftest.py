@@ -11,8 +11,12 @@ import pytest
 from coderet.records import PAIRS
 from coderet.training.vocabulary import train_vocabulary
 
-VERBS = "sort read write open close parse send merge split join".split()
-NOUNS = "list file tree graph socket table".split()
+# What queries say and what code says: nothing is the same, so it must be learned.
+VERBS = dict(
+    zip("sort read write open close parse".split(), "ordne lies schreibe oeffne schliesse zerlege".split(), strict=True)
+)
+NOUNS = dict(zip("list file tree graph socket table".split(), "liste datei baum netz dose tafel".split(), strict=True))
+PAIRS_OF_WORDS = [(verb, noun, place) for verb in VERBS for noun in NOUNS for place in ("here", "there")]
 
 
 def pairs_table(queries: list[str], codes: list[str]) -> pa.Table:
@@ -33,16 +37,16 @@ def pairs_table(queries: list[str], codes: list[str]) -> pa.Table:
 
 @pytest.fixture
 def write_pairs(tmp_path: Path) -> Callable[..., Path]:
-    """write_pairs(): a folder of 60 training and 20 validation pairs whose queries and code share words."""
+    """write_pairs(): a folder of 60 training and 20 validation pairs whose queries and code share no word."""
 
     def write(train: int = 60, valid: int = 20) -> Path:
         folder = tmp_path / "pairs"
         folder.mkdir(exist_ok=True)
-        random = np.random.default_rng(0)
-        for name, count in (("train", train), ("valid", valid)):
-            words = [(VERBS[random.integers(10)], NOUNS[random.integers(6)], str(n)) for n in range(count)]
-            queries = [f"{verb} the {noun} number {n}" for verb, noun, n in words]
-            codes = [f"def {verb}_{noun}(x):\n    return {verb}(x, {n})" for verb, noun, n in words]
+        order = np.random.default_rng(0).permutation(len(PAIRS_OF_WORDS))
+        for name, rows in (("train", order[:train]), ("valid", order[:valid])):
+            words = [PAIRS_OF_WORDS[row] for row in rows]
+            queries = [f"{verb} the {noun} {place}" for verb, noun, place in words]
+            codes = [f"def {VERBS[v]}_{NOUNS[n]}(x):\n    return {VERBS[v]}({len(p) * 'x'})" for v, n, p in words]
             pq.write_table(pairs_table(queries, codes), folder / f"{name}.parquet")
         return folder
 

@@ -119,7 +119,8 @@ def train(
         learn_temperature=learn_temperature,
         both_directions=both_directions,
     )
-    curve, stopping = Curve(), EarlyStopping(SCORE, mode="max", patience=patience)
+    # After validation, not at the epoch's end: the checkpoint that is written there must hold what it decided.
+    curve, stopping = Curve(), EarlyStopping(SCORE, mode="max", patience=patience, check_on_train_epoch_end=False)
     checkpoints = Checkpoints(work, SCORE, checkpoint_steps, stopping)
     _run(module, data, [curve, stopping, checkpoints], epochs, checkpoints.last(), logger)
     encoder.load_state_dict(checkpoints.best_weights())
