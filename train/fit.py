@@ -4,7 +4,7 @@ reads   data/pairs  models/tokenizers  params: seed, retrievers.<retriever>.{kin
 writes  models/retrievers/<retriever>  train/results/<retriever>.json
 """
 
-from coderet import paths, registry, retrievers, stage, tracking
+from coderet import paths, retrievers, stage, tracking, training
 from coderet.corpora import store
 from coderet.metrics import efficiency
 
@@ -12,10 +12,11 @@ from coderet.metrics import efficiency
 def main(retriever: str) -> None:
     with stage.open(retriever=retriever) as job, efficiency.peak_memory() as memory:
         spec = job.params.retrievers[retriever]
-        fit = registry.load({"fit": "coderet.training.fitting:fit"}, "fit", "training")
         tracker = tracking.start(retriever, spec.fit)
         logger = tracking.logger(tracker)
-        encoder, facts = fit(paths.PAIRS, paths.TOKENIZERS, spec.fit, paths.WORK / "fit", job.params.seed, logger)
+        encoder, facts = training.fit(
+            paths.PAIRS, paths.TOKENIZERS, spec.fit, paths.WORK / "fit", job.params.seed, logger
+        )
         with store.new_folder(paths.retriever(retriever)) as folder:
             retrievers.save(retrievers.create(spec.kind, encoder=encoder), spec.kind, folder)
         size = efficiency.folder_bytes(paths.retriever(retriever))

@@ -4,15 +4,16 @@ reads   data/pairs/train.parquet  params: vocabulary
 writes  models/tokenizers
 """
 
-from coderet import paths, registry, stage
+from coderet import paths, stage, training
 from coderet.corpora import store
 
 
 def main() -> None:
     with stage.open() as job, store.new_folder(paths.TOKENIZERS) as folder:
-        train = registry.load({"train": "coderet.training.vocabulary:train_vocabulary"}, "train", "vocabularies")
         settings = job.params.vocabulary
-        train(paths.PAIRS, folder, kind=settings.kind, size=settings.size, min_count=settings.min_count)
+        training.train_vocabulary(
+            paths.PAIRS, folder, kind=settings.kind, size=settings.size, min_count=settings.min_count
+        )
 
 
 if __name__ == "__main__":

@@ -1,0 +1,41 @@
+"""Text to vectors. Reading this page imports no torch: the tables name classes as strings.
+
+ENCODERS: what can be loaded from a folder, by the `kind` in its encoder.json. TOWERS: the architectures among them that
+are trained here, each of which `base.DualEncoder` makes an encoder of.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from coderet import registry
+
+TOWERS = {"nbow": "coderet.encoders.nbow:NeuralBagOfWords"}
+ENCODERS = dict.fromkeys(TOWERS, "coderet.encoders.base:DualEncoder") | {
+    "pretrained": "coderet.encoders.pretrained:Pretrained",
+}
+
+
+def load(folder: Path, cache: Path | None = None) -> Any:
+    """The encoder saved in folder; DataError if there is none or it is not whole.
+
+    cache: a folder where vectors of documents are kept between calls and processes, for encoders that are slow enough
+    to be worth it (their class says CACHED).
+    """
+    from coderet.encoders import encoding, settings
+
+    kind = str(settings.read(folder)["kind"])
+    encoder = registry.load(ENCODERS, kind, "encoders", f"{folder}: kind").load(folder)
+    return encoding.Cached(encoder, cache) if cache is not None and getattr(encoder, "CACHED", False) else encoder
+
+
+def prepare(settings: Mapping[str, Any], work: Path) -> Any:
+    """An encoder that learns nothing here, from `fit.encoder` of params.yaml; what it fetches goes to work.
+
+    UnknownName for a kind that is not known or must be trained, and for settings that it does not have.
+    """
+    given = dict(settings)
+    kind = str(given.pop("kind", None))
+    ready = {name: place for name, place in ENCODERS.items() if name not in TOWERS}
+    make = registry.load(ready, kind, "encoders that need no training", "fit.encoder.kind").prepare
+    return make(work, **registry.fit_arguments(make, given, "fit.encoder"))

@@ -1,0 +1,19 @@
+"""Pairs to encoders. Reading this page imports no torch: what it names is imported when called."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+def fit(pairs: Path, tokenizers: Path, settings: Mapping[str, Any], work: Path, seed: int, logger: Any = None) -> Any:
+    """`fitting.fit`: the encoder with the best validation MRR, and the facts of its training."""
+    from coderet.training import fitting
+
+    return fitting.fit(pairs, tokenizers, settings, work, seed, logger)
+
+
+def train_vocabulary(pairs: Path, folder: Path, **settings: Any) -> dict[str, int | str]:
+    """`vocabulary.train_vocabulary`: the tokenizer of the encoders that are trained here."""
+    from coderet.training import vocabulary
+
+    return vocabulary.train_vocabulary(pairs, folder, **settings)

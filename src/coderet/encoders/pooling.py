@@ -1,0 +1,46 @@
+"""Vectors of tokens to one vector a text.
+
+Every function takes tokens (B, T, D) and a bool mask (B, T) that is true on real tokens, and gives (B, D). Padding may
+lie on either side. A text without tokens gives the zero vector.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+
+def mean(tokens: Tensor, mask: Tensor) -> Tensor:
+    """The mean over real tokens."""
+    return weighted(tokens, mask, torch.ones_like(tokens[..., 0]))
+
+
+def weighted(tokens: Tensor, mask: Tensor, weights: Tensor) -> Tensor:
+    """The mean over real tokens by weights (B, T), which are not negative."""
+    weights = weights * mask
+    total = weights.sum(1, keepdim=True)
+    return (weights.unsqueeze(1) @ tokens).squeeze(1) / total.clamp_min(torch.finfo(total.dtype).tiny)
+
+
+def maximum(tokens: Tensor, mask: Tensor) -> Tensor:
+    """The largest value of each dimension over real tokens."""
+    lowest = torch.finfo(tokens.dtype).min
+    largest = tokens.masked_fill(~mask.unsqueeze(-1), lowest).amax(1)
+    return largest * mask.any(1, keepdim=True)
+
+
+def first(tokens: Tensor, mask: Tensor) -> Tensor:
+    """The first real token: the begin mark (CLS) where the tokenizer sets one."""
+    return _at(tokens, mask, mask.long().argmax(1))
+
+
+def last(tokens: Tensor, mask: Tensor) -> Tensor:
+    """The last real token: the end mark where the tokenizer sets one."""
+    return _at(tokens, mask, mask.shape[1] - 1 - mask.flip(1).long().argmax(1))
+
+
+POOLINGS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"mean": mean, "max": maximum, "cls": first, "last": last}
+
+
+def _at(tokens: Tensor, mask: Tensor, places: Tensor) -> Tensor:
+    return tokens[torch.arange(len(tokens), device=tokens.device), places] * mask.any(1, keepdim=True)

@@ -1,0 +1,232 @@
+"""Any model folder of transformers or sentence-transformers as an encoder, as it is: inference only.
+
+What a sentence-transformers folder says of itself (pooling, normalisation, prompts, length) is the default; each of
+these can be set instead. Vectors are pooled and normalised in float32 whatever the precision of the model.
+
+Texts are always padded on the right, with the real tokens numbered from the first place on, so that models of either
+padding habit see each text as if it stood alone.
+"""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+from safetensors import SafetensorError
+from torch.nn.functional import normalize
+from transformers import AutoModel, AutoTokenizer
+from transformers.utils import logging as transformers_logging
+
+from coderet.corpora import sources
+from coderet.encoders import encoding, sentence_folder
+from coderet.encoders import settings as settings_file
+from coderet.encoders.encoding import Role
+from coderet.encoders.pooling import POOLINGS
+from coderet.encoders.tokenizer import Tokens, fast_content, truncated
+from coderet.records import DataError
+from coderet.registry import nearest
+
+MODEL = "model"  # the model's own files, in the folder of a saved encoder
+BATCH_TOKENS = {"cpu": 4096, "cuda": 65_536}  # bounds the memory of a batch
+PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16}
+UNLIMITED = 1_000_000  # tokenizers that know no limit give an absurd one
+
+
+class Pretrained:
+    """An encoder from a model folder.
+
+    pooling: mean, cls, last, max. max_tokens: marks and prefix included. normalise: vectors of length 1. precision:
+    fp32, bf16, or auto, which is bf16 where the processor computes in it and fp32 elsewhere. truncate_dim: only the
+    first so many dimensions are kept, before normalisation. None leaves a setting to what the folder says.
+    """
+
+    CACHED = True
+
+    def __init__(
+        self,
+        model_folder: Path,
+        *,
+        pooling: Literal["mean", "cls", "last", "max"] | None = None,
+        max_tokens: int | None = None,
+        query_prefix: str | None = None,
+        document_prefix: str | None = None,
+        normalise: bool | None = None,
+        precision: Literal["auto", "fp32", "bf16"] = "auto",
+        truncate_dim: int | None = None,
+    ) -> None:
+        if not model_folder.is_dir():
+            raise DataError(f"there is no model folder {model_folder}")
+        said = sentence_folder.usage(model_folder)
+        self.model_folder = model_folder
+        self._lower_case = said.lower_case
+        self._device = "cuda" if torch.cuda.is_available() else "cpu"
+        self._dtype = _precision(precision, self._device)
+        self._tokenizer, self._model = _open(model_folder / said.model, self._dtype)
+        self._model.to(self._device)
+        self._before, self._after = _marks(self._tokenizer)
+        size = int(self._model.config.hidden_size)
+        self.dim = size if truncate_dim is None else truncate_dim
+        if not 1 <= self.dim <= size:
+            raise DataError(f"truncate_dim is {truncate_dim}; this model has {size} dimensions")
+        self.settings: dict[str, Any] = {
+            "kind": "pretrained",
+            "pooling": said.pooling if pooling is None else pooling,
+            "max_tokens": self._limit(max_tokens, said.max_tokens),
+            "query_prefix": said.query_prefix if query_prefix is None else query_prefix,
+            "document_prefix": said.document_prefix if document_prefix is None else document_prefix,
+            "normalise": said.normalise if normalise is None else normalise,
+            "precision": precision,
+            "truncate_dim": truncate_dim,
+        }
+        if self.settings["pooling"] not in POOLINGS:
+            raise DataError(
+                f"pooling is {pooling!r}; known: {', '.join(POOLINGS)}.{nearest(self.settings['pooling'], POOLINGS)}"
+            )
+        self._keep = {role: self._prefix_tokens(self.settings[f"{role}_prefix"]) for role in ("query", "document")}
+
+    @classmethod
+    def prepare(
+        cls,
+        work: Path,
+        *,
+        source: str,
+        folder: str = ".",
+        pooling: Literal["mean", "cls", "last", "max"] | None = None,
+        max_tokens: int | None = None,
+        query_prefix: str | None = None,
+        document_prefix: str | None = None,
+        normalise: bool | None = None,
+        precision: Literal["auto", "fp32", "bf16"] = "auto",
+        truncate_dim: int | None = None,
+    ) -> "Pretrained":
+        """The encoder of a pinned source (a spec of `corpora.sources`), fetched into work; folder: where in it."""
+        sources.fetch([source], work)
+        fetched = [path for path in sorted(work.iterdir()) if path.is_dir()]
+        if len(fetched) != 1:
+            raise DataError(f"{source} gave {len(fetched)} folders in {work}, wanted one")
+        model_folder = fetched[0] / folder
+        if not model_folder.is_dir():
+            raise DataError(f"{source} has no folder {folder}; wanted that of a model, with its config.json")
+        return cls(
+            model_folder,
+            pooling=pooling,
+            max_tokens=max_tokens,
+            query_prefix=query_prefix,
+            document_prefix=document_prefix,
+            normalise=normalise,
+            precision=precision,
+            truncate_dim=truncate_dim,
+        )
+
+    def save(self, folder: Path) -> None:
+        """Write settings and a copy of the model's files into folder."""
+        settings_file.write(folder, self.settings)
+        shutil.copytree(self.model_folder, folder / MODEL)
+
+    @classmethod
+    def load(cls, folder: Path) -> "Pretrained":
+        """The encoder that `save` wrote; DataError if a file is missing or cut short."""
+        settings = settings_file.read(folder)
+        settings.pop("kind")
+        return cls(folder / MODEL, **settings)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of every file of the model, the settings, and the precision and kind of device that compute."""
+        digest = hashlib.sha256(json.dumps(self.settings, sort_keys=True).encode())
+        digest.update(f"{self._dtype} {self._device}".encode())
+        for path in sorted(path for path in self.model_folder.rglob("*") if path.is_file()):
+            digest.update(path.relative_to(self.model_folder).as_posix().encode() + b"\0")
+            with path.open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+        return digest.hexdigest()
+
+    @property
+    def parameters_count(self) -> int:
+        """Numbers in the model."""
+        return sum(weights.numel() for weights in self._model.parameters())
+
+    def tokens(self, texts: pa.Array | pa.ChunkedArray, role: Role) -> Tokens:
+        """What the model reads of texts, and how many of them were cut."""
+        content = fast_content(
+            self._tokenizer, pc.utf8_lower(texts) if self._lower_case else texts, self.settings[f"{role}_prefix"]
+        )
+        return truncated(content, self.settings["max_tokens"], self._before, self._after, keep=self._keep[role])
+
+    def encode_queries(self, texts: pa.Array | pa.ChunkedArray) -> np.ndarray:
+        """(N, dim) float32."""
+        return self._encode(texts, "query")
+
+    def encode_documents(self, texts: pa.Array | pa.ChunkedArray) -> np.ndarray:
+        """(N, dim) float32."""
+        return self._encode(texts, "document")
+
+    def _encode(self, texts: pa.Array | pa.ChunkedArray, role: Role) -> np.ndarray:
+        tokens = self.tokens(texts, role)
+        pool = POOLINGS[self.settings["pooling"]]
+        fill = self._tokenizer.pad_token_id or 0
+        vectors = np.empty((len(tokens), self.dim), dtype=np.float32)
+        with torch.inference_mode():
+            for rows in encoding.batches(tokens.lengths, BATCH_TOKENS[self._device]):
+                ids, mask = (
+                    torch.from_numpy(each).to(self._device) for each in tokens.padded(rows, encoding.LENGTH_STEP, fill)
+                )
+                states = self._model(input_ids=ids, attention_mask=mask.long()).last_hidden_state
+                block = pool(states.float(), mask)[:, : self.dim]
+                if self.settings["normalise"]:
+                    block = normalize(block, dim=1)
+                vectors[rows] = block.cpu().numpy()
+        return vectors
+
+    def _prefix_tokens(self, prefix: str) -> int:
+        return len(fast_content(self._tokenizer, pa.array([""], pa.large_string()), prefix).ids)
+
+    def _limit(self, asked: int | None, said: int | None) -> int:
+        """What was asked, else what the folder says, else what the tokenizer and the model bear."""
+        places = getattr(self._model.config, "max_position_embeddings", None)
+        known = [limit for limit in (self._tokenizer.model_max_length, places) if limit and limit < UNLIMITED]
+        limit = asked or said or (min(known) if known else None)
+        if limit is None:
+            raise DataError(f"{self.model_folder} names no limit of tokens; set max_tokens")
+        if places is not None and limit > places:
+            raise DataError(f"max_tokens is {limit}, but the model has {places} places")
+        return int(limit)
+
+
+def _open(folder: Path, dtype: torch.dtype) -> tuple[Any, Any]:
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        model = AutoModel.from_pretrained(folder, dtype=dtype, local_files_only=True)
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+        raise DataError(f"{folder} does not hold a whole model that transformers reads: {error}") from error
+    if not tokenizer.is_fast:
+        raise DataError(f"{folder} has a tokenizer without a fast version, which is not supported")
+    if getattr(model.config, "is_encoder_decoder", False):
+        raise DataError(f"{folder} is an encoder-decoder; wanted a model that is one stack")
+    return tokenizer, model.eval()
+
+
+def _marks(tokenizer: Any) -> tuple[Sequence[int], Sequence[int]]:
+    """The ids that tokenizer puts before and after every text."""
+    bare, whole = (tokenizer("a", add_special_tokens=special)["input_ids"] for special in (False, True))
+    for start in range(len(whole) - len(bare) + 1):
+        if whole[start : start + len(bare)] == bare:
+            return whole[:start], whole[start + len(bare) :]
+    raise DataError(f"the tokenizer turns one letter into {bare} and, with its marks, into {whole}: no marks found")
+
+
+def _precision(precision: str, device: str) -> torch.dtype:
+    if precision == "auto":
+        able = device == "cuda" or any(torch.cpu.get_capabilities().get(name) for name in ("avx512_bf16", "amx_bf16"))
+        return PRECISIONS["bf16" if able else "fp32"]
+    if precision not in PRECISIONS:
+        raise DataError(f"precision is {precision!r}; known: auto, {', '.join(PRECISIONS)}.")
+    return PRECISIONS[precision]
