@@ -285,6 +285,7 @@ def test_a_cached_encoder_keeps_documents_and_always_encodes_queries(tmp_path: P
     assert [role for role, _ in table.asked].count("document") == 4
     assert [role for role, _ in table.asked].count("query") == 12
     assert (cached.dim, cached.fingerprint, cached.largest) == (4, "table", 6)
+    assert cached.encoded == 4
 
 
 def test_a_slow_encoder_is_loaded_with_a_cache_and_a_fast_one_without(tiny_models: Callable[..., Path], tmp_path: Path):

@@ -78,6 +78,24 @@ def test_a_gradient_reaches_every_token_that_occurs_and_no_other(pooling: str):
     assert made.table.weight.grad.abs().sum(1).gt(0).tolist() == [False, True, True, False]
 
 
+@pytest.mark.parametrize("pooling", ["weighted", "mean", "max"])
+def test_gradients_are_the_same_bit_for_bit_with_two_threads(pooling: str):
+    def gradient() -> bytes:
+        torch.manual_seed(0)
+        made = NeuralBagOfWords(1000, dim=16, pooling=pooling).train()  # type: ignore[arg-type]
+        ids = (torch.rand(512, 200) ** 3 * 1000).long()
+        made(ids, torch.rand(512, 200) < 0.4).square().mul(torch.arange(16)).sum().backward()
+        assert made.table.weight.grad is not None
+        return made.table.weight.grad.numpy().tobytes()
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        assert len({gradient() for _ in range(8)}) == 1
+    finally:
+        torch.set_num_threads(threads)
+
+
 def test_an_unknown_pooling_is_refused():
     with pytest.raises(DataError, match="weighted, mean and max"):
         NeuralBagOfWords(4, dim=2, pooling="median")  # type: ignore[arg-type]

@@ -14,6 +14,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -49,6 +50,14 @@ def batches(lengths: np.ndarray, budget: int) -> Iterator[np.ndarray]:
             yield order[first : min(first + rows, end)]
 
 
+@dataclass
+class Tally:
+    """How many texts were asked for, and how many distinct ones of them were really encoded, over all calls so far."""
+
+    texts: int = 0
+    encoded: int = 0
+
+
 def encode(
     encoder: Encoder,
     texts: pa.Array | pa.ChunkedArray,
@@ -57,13 +66,14 @@ def encode(
     cache: Path | None = None,
     out: np.ndarray | None = None,
     progress: str | None = None,
+    tally: Tally | None = None,
 ) -> np.ndarray:
     """Vectors (N, dim) float32 of texts in their order, each distinct text encoded at most once.
 
     cache: where vectors are kept between calls, processes and crashes; without it nothing is written. out: an array of
     that shape to fill instead of a new one, such as a memory-mapped one. progress: what the progress bar is called,
-    None for no bar. Holds a hash a text and one shard of texts in memory. DataError names the rows whose vector is not
-    finite.
+    None for no bar. tally is added to. Holds a hash a text and one shard of texts in memory. DataError names the rows
+    whose vector is not finite.
     """
     texts = texts if isinstance(texts, pa.ChunkedArray) else pa.chunked_array([texts])
     if out is None:
@@ -88,19 +98,26 @@ def encode(
             if shards is not None:
                 shards.add(distinct[part], vectors)
             bar.update(members.fill(out, part, lambda _, made=vectors: made))
+    if tally is not None:
+        tally.texts, tally.encoded = tally.texts + len(texts), tally.encoded + len(todo)
     return out
 
 
 class Cached:
     """An encoder whose document vectors are kept in folder; queries, whose time is measured, are always encoded.
 
-    encoded: how many distinct documents were really encoded, found: how many came from the folder.
+    encoded counts the distinct documents that were really encoded, over all calls: a rate is only true of those.
     """
 
     def __init__(self, encoder: Any, folder: Path) -> None:
         self.encoder, self.folder = encoder, folder
         self.dim: int = encoder.dim
         self.fingerprint: str = encoder.fingerprint
+        self._tally = Tally()
+
+    @property
+    def encoded(self) -> int:
+        return self._tally.encoded
 
     def encode_queries(self, texts: pa.Array | pa.ChunkedArray) -> np.ndarray:
         """(N, dim) float32."""
@@ -109,7 +126,7 @@ class Cached:
 
     def encode_documents(self, texts: pa.Array | pa.ChunkedArray) -> np.ndarray:
         """(N, dim) float32."""
-        return encode(self.encoder, texts, "document", cache=self.folder, progress="encode")
+        return encode(self.encoder, texts, "document", cache=self.folder, progress="encode", tally=self._tally)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["encoder"], name)

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import embedding_bag
+from torch.nn.functional import embedding, embedding_bag
 
 from coderet.encoders import pooling as poolings
 from coderet.encoders.base import Tower
@@ -71,7 +71,9 @@ class NeuralBagOfWords(Tower):
             return embedding_bag(flat, self.table.weight, offsets, mode="mean")
         direction = self.weigh.weight[0]
         if self.training:  # once a token of the vocabulary instead of once an occurrence
-            weights = torch.sigmoid(self.table.weight @ direction)[flat]
+            of_token = torch.sigmoid(self.table.weight @ direction)
+            # Not of_token[flat]: its gradient is summed by threads in whatever order they come.
+            weights = embedding(flat, of_token.unsqueeze(1)).squeeze(1)
         else:
             weights = torch.sigmoid((self.table(flat) * direction).sum(1))
         total = torch.zeros_like(lengths, dtype=weights.dtype).index_add(

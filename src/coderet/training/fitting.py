@@ -2,7 +2,7 @@
 
 >>> encoder, facts = fit(
 ...     Path("data/pairs"), Path("models/tokenizers"),
-...     {"encoder": {"kind": "nbow", "dim": 512}, "training": {"batch": 1024, "epochs": 4}},
+...     {"encoder": {"kind": "nbow", "dim": 512}, "training": {"batch": 2048, "epochs": 4}},
 ...     Path(".work/fit"), seed=13,
 ... )
 >>> encoder.save(Path("models/retrievers/nbow/encoder"))
@@ -73,12 +73,12 @@ def train(
     seed: int,
     logger: Logger | None,
     *,
-    batch: int = 1024,
+    batch: int = 2048,
     epochs: int = 4,
     patience: int = 2,
-    learning_rate: float = 0.01,
+    learning_rate: float = 0.006,
     warmup: int = 50,
-    temperature: float = 0.05,
+    temperature: float = 0.04,
     learn_temperature: bool = False,
     both_directions: bool = True,
     distinct_batches: bool = False,
