@@ -103,10 +103,12 @@ class Project:
     def __init__(self, folder: Path, params: dict) -> None:
         self.folder = folder
         for name in ("src", "train", "eval", "data/published"):
-            ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "results", "report.*", "summary.json")
+            made = () if name == "src" else ("results", "report.*", "summary.json")
+            ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", *made)
             shutil.copytree(ROOT / name, folder / name, ignore=ignored)
         shutil.copy(ROOT / "dvc.yaml", folder)
         self.params = params
+        self.seconds: dict[str, float] = {}
         self.write()
         self.call("dvc", "init", "--no-scm", "-q")
         self.call("dvc", "config", "core.analytics", "false")
@@ -130,8 +132,27 @@ class Project:
         return done.stdout + done.stderr
 
     def repro(self, *targets: str) -> set[str]:
-        """The stages that ran."""
-        return set(RUNNING.findall(self.call("dvc", "repro", *targets)))
+        """The stages that ran; how long each took is kept in `seconds`."""
+        ran, last, since = [], "", 0.0
+        said = []
+        with self.started("dvc", "repro", *targets) as process:
+            for line in process.stdout:
+                said.append(line)
+                if found := RUNNING.match(line):
+                    ran.append(found[1])
+                    last, since = found[1], time.monotonic()
+                elif line.startswith(("Updating lock file", "Generating lock file")):
+                    self.seconds[last] = time.monotonic() - since
+        assert process.returncode == 0, "".join(said)
+        return set(ran)
+
+    def started(self, *command: str) -> subprocess.Popen:
+        """A process in a group of its own, its output line by line."""
+        surroundings = {**self.surroundings, "PYTHONUNBUFFERED": "1"}
+        pipe, words = subprocess.PIPE, subprocess.STDOUT
+        return subprocess.Popen(
+            command, cwd=self.folder, env=surroundings, stdout=pipe, stderr=words, text=True, start_new_session=True
+        )
 
     def outputs(self) -> dict[str, str]:
         """Hash of every output that is not a metrics file, by path."""
@@ -239,7 +260,7 @@ STAGES_TO_KILL = (
 def test_stages_killed_in_the_middle_give_the_same_results_when_run_again(project, tmp_path_factory, params):
     killed = Project(tmp_path_factory.mktemp("killed") / "coderet", params)
     for stage in STAGES_TO_KILL:
-        kill_in_the_middle(killed, stage)
+        kill_in_the_middle(killed, stage, 0.6 * project.seconds[stage])
         assert stage in killed.repro(stage)
     killed.repro()
     expected, found = project.outputs(), killed.outputs()
@@ -249,20 +270,11 @@ def test_stages_killed_in_the_middle_give_the_same_results_when_run_again(projec
     assert not list(killed.folder.rglob("*.partial"))
 
 
-def kill_in_the_middle(project: Project, stage: str) -> None:
-    """Start a stage and kill it, all its processes, once its script has been at work for a moment."""
-    with subprocess.Popen(
-        ["dvc", "repro", stage],
-        cwd=project.folder,
-        env={**project.surroundings, "PYTHONUNBUFFERED": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    ) as process:
-        assert process.stdout is not None
+def kill_in_the_middle(project: Project, stage: str, seconds: float) -> None:
+    """Start a stage and kill it, all its processes, once it has been at work for so many seconds."""
+    with project.started("dvc", "repro", stage) as process:
         for line in process.stdout:
             if line.startswith(f"Running stage '{stage}'"):
-                time.sleep(1.0)
+                time.sleep(seconds)
                 break
         os.killpg(process.pid, signal.SIGKILL)

@@ -17,7 +17,7 @@ class UnknownName(ValueError):
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """A question that offers the known name nearest to name, or the empty string if none is near."""
-    near = difflib.get_close_matches(str(name), [str(one) for one in known], n=1)
+    near = difflib.get_close_matches(str(name), [str(one) for one in known], n=1, cutoff=0.5)
     return f" Did you mean {near[0]}?" if near else ""
 
 

@@ -78,5 +78,5 @@ def open(**item: Any) -> Iterator[Job]:
     random.seed(params.seed)
     np.random.seed(params.seed)
     yield Job(params)
-    what = " ".join(str(each) for each in item.values())
-    print(f"{os.path.basename(sys.argv[0])} {what}: {time.perf_counter() - start:.1f} s", file=sys.stderr)
+    what = " ".join([os.path.basename(sys.argv[0]), *(str(each) for each in item.values())])
+    print(f"{what}: {time.perf_counter() - start:.1f} s", file=sys.stderr)

@@ -140,3 +140,13 @@ def test_json_refuses_a_number_that_is_not_finite(tmp_path):
     with pytest.raises(ValueError, match="Out of range float"):
         store.write_json(tmp_path / "x.json", {"ndcg": float("nan")})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_writer_left_is_no_part_of_the_next_writing(tmp_path):
+    left = tmp_path / ".made.partial"
+    left.mkdir()
+    (left / "old").touch()
+    with store.new_folder(tmp_path / "made") as folder:
+        (folder / "new").touch()
+    assert [path.name for path in (tmp_path / "made").iterdir()] == ["new"]
+    assert not left.exists()

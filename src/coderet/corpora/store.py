@@ -50,7 +50,7 @@ _SETTINGS = b"settings"
 def new_file(path: Path) -> Iterator[Path]:
     """A place to write a file, which becomes path when the block ends well and vanishes when it does not."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.parent / f".{path.name}.{os.getpid()}.partial"
+    draft = path.parent / f".{path.name}.partial"
     try:
         yield draft
         os.replace(draft, path)
@@ -62,8 +62,9 @@ def new_file(path: Path) -> Iterator[Path]:
 def new_folder(path: Path) -> Iterator[Path]:
     """A new, empty folder, which becomes path when the block ends well and vanishes when it does not."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent))
-    draft.chmod(0o755)
+    draft = path.parent / f".{path.name}.partial"
+    shutil.rmtree(draft, ignore_errors=True)  # of a writer that was killed
+    draft.mkdir()
     try:
         yield draft
         if path.exists():
