@@ -8,15 +8,24 @@ import argparse
 import importlib.util
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytrec_eval
+import yaml
 
+from coderet import paths
+from coderet.corpora import store
 from coderet.metrics.ranking import Judgements, evaluate
 from coderet.metrics.significance import interval, paired_p_value
+from coderet.records import Draft, Run, documents_batch, qrels_table, queries_table
+
+ROOT = Path(__file__).parents[1]
 
 MEASURES = {
     "ndcg@10": "ndcg_cut_10",
@@ -48,6 +57,11 @@ def main() -> None:
     report("coderet: a paired test, 10,000 resamples", seconds)
     _, seconds = timed(lambda: subprocess.run([sys.executable, "-c", "import coderet.metrics.ranking"], check=True))
     report("coderet: a process that imports it", seconds)
+    with tempfile.TemporaryDirectory() as folder:
+        prepare_stage(Path(folder), rows, scores, judgements)
+        command = [sys.executable, str(ROOT / "eval" / "score.py"), "ours", "bm25"]
+        _, seconds = timed(lambda: subprocess.run(command, cwd=folder, check=True, stderr=subprocess.DEVNULL))
+    report("coderet: the stage `score`, whole process", seconds)
 
     (run, qrels), seconds = timed(lambda: as_mappings(rows, scores, judgements))
     report("nested mappings for the others", seconds)
@@ -84,6 +98,23 @@ def example(queries: int, depth: int) -> tuple[np.ndarray, np.ndarray, Judgement
         scores,
         Judgements(lines, judged[lines, columns], random.integers(1, 4, len(lines)).astype(float), queries),
     )
+
+
+def prepare_stage(folder: Path, rows: np.ndarray, scores: np.ndarray, judgements: Judgements) -> None:
+    """What the stage reads, on disk: a benchmark of that size judged by eight metrics, a run and params."""
+    ids = [f"d{len(rows) - row:08}" for row in range(len(rows))]
+    queries = [str(query) for query in range(len(rows))]
+    judged = [queries[each] for each in judgements.queries], [ids[each] for each in judgements.rows], judgements.grades
+    texts = documents_batch(ids, [""] * len(ids), ids)
+    draft = Draft("test", [texts], queries_table(queries, queries), qrels_table(*judged))
+    place = folder / paths.benchmark("ours")
+    store.write_benchmark(place, [draft])
+    corpus = store.read_corpus(place, "test")
+    run = Run.of(corpus, pa.array(queries, pa.large_string()), rows, scores)
+    store.write_run(folder / paths.runs("ours", "bm25") / "test.arrow", run, {})
+    params = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    params["benchmarks"]["ours"] = {"kind": "beir", "depth": rows.shape[1], "source": []}
+    (folder / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
 
 
 def as_mappings(rows: np.ndarray, scores: np.ndarray, judgements: Judgements) -> tuple[dict, dict]:
