@@ -30,6 +30,7 @@ def main(benchmark: str, retriever: str) -> None:
                 "settings": spec.index,
                 "corpora": corpora,
                 "headline": next(iter(corpora)),
+                "parameters": fitted.parameters,
                 "model_bytes": efficiency.folder_bytes(model),
                 "peak_memory_bytes": memory.bytes,
                 **job.machine,

@@ -316,7 +316,13 @@ class Searcher(Protocol):
 
 
 class Retriever(Protocol):
-    """What lies in models/retrievers/<name> and answers queries once a corpus is indexed."""
+    """What lies in models/retrievers/<name> and answers queries once a corpus is indexed.
+
+    parameters: how many numbers of it were learned.
+    """
+
+    @property
+    def parameters(self) -> int: ...
 
     def save(self, folder: Path) -> None:
         """Write everything that `load` needs into folder, which is new and empty."""

@@ -19,6 +19,7 @@ class Bm25:
     """A retriever that learns nothing. analyzer: one of `analysis.ANALYZERS`; text_fields: what is read, in order."""
 
     SEARCH: ClassVar[tuple[str, ...]] = ()
+    parameters: ClassVar[int] = 0  # none is learned
 
     analyzer: str = "whitespace"
     text_fields: tuple[str, ...] = ("text",)

@@ -22,6 +22,8 @@ _DOCUMENTS_A_CHUNK = 16_384
 class SavedEncoder(Encoder, Protocol):
     """An encoder that `coderet.encoders.load` reads from the folder it was saved in."""
 
+    parameters_count: int
+
     def save(self, folder: Path) -> None: ...
 
 
@@ -61,6 +63,11 @@ class Dense:
     def save(self, folder: Path) -> None:
         """The encoder, in a folder of its own."""
         self.encoder.save(folder / _ENCODER)
+
+    @property
+    def parameters(self) -> int:
+        """Numbers that were learned."""
+        return self.encoder.parameters_count
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -6,6 +6,7 @@ parameter `side` says whether texts are queries (the default) or documents. MLfl
 
 import hashlib
 import tempfile
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -47,17 +48,21 @@ def _save(folder: Path, model: Path) -> None:
     from mlflow.types import ColSpec, ParamSchema, ParamSpec, Schema, TensorSpec
     from numpy import dtype
 
-    mlflow.pyfunc.save_model(
-        str(model),
-        loader_module=__name__,
-        data_path=str(folder),
-        pip_requirements=["coderet"],
-        signature=ModelSignature(
-            inputs=Schema([ColSpec("string")]),
-            outputs=Schema([TensorSpec(dtype("float32"), (-1, -1))]),
-            params=ParamSchema([ParamSpec("side", "string", "queries")]),
-        ),
+    signature = ModelSignature(
+        inputs=Schema([ColSpec("string")]),
+        outputs=Schema([TensorSpec(dtype("float32"), (-1, -1))]),
+        params=ParamSchema([ParamSpec("side", "string", "queries")]),
     )
+    with warnings.catch_warnings():
+        # An example would run the model, which takes longer than all else here; the signature says what it takes.
+        warnings.filterwarnings("ignore", ".*An input example was not provided")
+        mlflow.pyfunc.save_model(
+            str(model),
+            loader_module=__name__,
+            data_path=str(folder),
+            pip_requirements=["coderet"],
+            signature=signature,
+        )
 
 
 def _load_pyfunc(path: str) -> "ServedEncoder":
