@@ -25,7 +25,9 @@ log: $(READY)    ## Copy what is not yet there into MLflow
 	cd $(HOME_OF_PRESET) && python $(CURDIR)/eval/log.py
 
 ui: $(READY)     ## MLflow's page on http://127.0.0.1:5000
-	cd $(HOME_OF_PRESET) && mlflow ui --backend-store-uri $${MLFLOW_TRACKING_URI:-sqlite:///mlflow.db} --host 127.0.0.1
+	@case "$${MLFLOW_TRACKING_URI:-}" in http*) echo "MLflow's page is at $$MLFLOW_TRACKING_URI";; *) \
+	cd $(HOME_OF_PRESET) && case "$${MLFLOW_TRACKING_URI:-}" in sqlite*) store=$$MLFLOW_TRACKING_URI;; *) store=sqlite:///mlflow.db;; esac; \
+	MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false exec mlflow ui --backend-store-uri $$store --host 127.0.0.1 --workers 1;; esac
 
 test: $(READY)   ## All tests
 	python -m pytest

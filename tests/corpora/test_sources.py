@@ -192,7 +192,7 @@ def test_a_line_without_a_hash_is_answered_with_the_line_to_write(links):
     (links / "a-1-py3-none-any.whl").write_bytes(one := wheel({"a.py": b"1"}))
     Path("f.txt").write_bytes(b"abc")
     message = refused(["wheel:a==1", "file:f.txt"])
-    assert f"  - wheel:a==1#sha256={sha256(one)}\n  - file:f.txt#sha256={sha256(b'abc')}" in message
+    assert f"  wheel:a==1#sha256={sha256(one)}\n  file:f.txt#sha256={sha256(b'abc')}" in message
 
 
 def test_a_version_that_is_not_there_is_answered_with_those_that_are(links):
@@ -361,7 +361,7 @@ def test_a_server_in_trouble_is_asked_again(site):
 
 def test_an_address_without_a_hash_is_answered_with_the_line_to_write(site):
     site.pages = {"/q": b"abc"}
-    assert f"  - url:{site.address}/q#sha256={sha256(b'abc')}" in refused([f"url:{site.address}/q"])
+    assert f"  url:{site.address}/q#sha256={sha256(b'abc')}" in refused([f"url:{site.address}/q"])
 
 
 def test_a_server_out_of_reach_is_an_error_without_the_password(place):

@@ -55,6 +55,8 @@ class Source:
 
 def parse(spec: str) -> Source:
     """The source that a line names; SourceError says what is wrong with it. A digest may lack: `fetch` asks for it."""
+    if not isinstance(spec, str):
+        raise SourceError(f"a source is {spec!r}; wanted a line such as {FORMS['wheel']}")
     kind, colon, rest = spec.strip().partition(":")
     if not colon or kind not in KINDS:
         raise SourceError(f"{spec!r} begins with no known kind; known: {', '.join(KINDS)}.{nearest(kind, KINDS)}")
@@ -115,7 +117,7 @@ def mismatch(source: Source, found: str) -> SourceError:
     """The error that says so, if what source gave has the SHA-256 found."""
     return SourceError(
         f"{source.kind}:{source.place} has SHA-256 {found}, wanted {source.sha256}: it is not what was pinned. "
-        f"If the new one is meant, write into params.yaml:\n  - {replace(source, sha256=found)}"
+        f"If the new one is meant, write into params.yaml:\n  {replace(source, sha256=found)}"
     )
 
 

@@ -71,7 +71,7 @@ def _check_pins(found: Mapping[Source, str]) -> None:
     if unpinned:
         raise SourceError(
             "not pinned: " + ", ".join(source.place for source in unpinned) + ". If what was found is what you want, "
-            "write into params.yaml:\n" + "\n".join(f"  - {source}" for source in unpinned)
+            "write into params.yaml:\n" + "\n".join(f"  {source}" for source in unpinned)
         )
 
 
