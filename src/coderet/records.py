@@ -284,11 +284,6 @@ class Run:
     def depth(self) -> int:
         return self.rows.shape[1]
 
-    @property
-    def is_cut(self) -> bool:
-        """Whether some query may have more hits than the run has room for."""
-        return self.depth < len(self.corpus) and bool((self.rows[:, -1] != NO_HIT).any())
-
     def top(self, k: int) -> "Run":
         """The first k hits of every query."""
         return Run(self.corpus, self.query_ids, self.rows[:, :k], self.scores[:, :k])

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coderet.metrics import blocks, ranking, significance
-from coderet.records import DataError, Dataset, Run
+from coderet.records import NO_HIT, DataError, Dataset, Run
 
 BLOCK_METRICS = ("mrr-1000", "mrr-1000-paper")
 
@@ -47,8 +47,9 @@ def score(dataset: Dataset, run: Run, metrics: Sequence[str], groups: np.ndarray
         len(ids),
     )
     ranked = [name for name in metrics if name not in BLOCK_METRICS]
+    cut = run.depth < len(run.corpus) and bool((run.rows[:, -1] != NO_HIT).any())
     for name in ranked:
-        if run.is_cut and (ranking.parse(name).cutoff or 0) > run.depth:
+        if cut and (ranking.parse(name).cutoff or 0) > run.depth:
             raise DataError(
                 f"{name} of {dataset.name} wants more hits a query than the {run.depth} that the run was cut at; raise "
                 "the benchmark's depth in params.yaml, or take another metric"

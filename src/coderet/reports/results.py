@@ -14,8 +14,6 @@ from coderet.corpora import store
 
 Json = Mapping[str, Any]
 
-# Costs add up over the parts of a benchmark; a time per item does not.
-
 
 @dataclass(frozen=True)
 class Results:
