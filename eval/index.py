@@ -20,8 +20,8 @@ def main(benchmark: str, retriever: str) -> None:
                 with job.clock() as clock:
                     facts = fitted.index(corpus, indexes / name)
                 cost = efficiency.of_documents(int(facts.get("encoded", len(corpus))), clock.seconds).measured()
-                size = efficiency.folder_bytes(indexes / name)
-                corpora[name] = cost | facts | {"documents": len(corpus), "index_bytes": size}
+                size = {"documents": len(corpus), "index_bytes": efficiency.folder_bytes(indexes / name)}
+                corpora[name] = cost | facts | fitted.truncation(corpus) | size
         store.write_json(
             paths.result(benchmark, retriever, "index"),
             {

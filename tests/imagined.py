@@ -54,6 +54,7 @@ def write_results(root):
                             "documents_per_second": 60 / (place + 1),
                             "milliseconds_per_document": 1000 * (place + 1) / 60,
                             "index_bytes": 1500,
+                            **({"documents_cut": 2, "tokens_lost": 43} if system == "learned" else {}),
                         }
                     },
                     "headline": "pool",
@@ -97,6 +98,7 @@ def write_score(root, benchmark, system, settings=None):
         "system": system,
         "headline": "ndcg@10",
         "mean": "queries",
+        "confidence": 0.9,
         "settings": settings or SETTINGS[system],
         "inputs": f"{benchmark}-{system}",
         "datasets": {"pool": {"metrics": {"ndcg@10": figures(right), "mrr": figures(right)}, "queries": 20}},

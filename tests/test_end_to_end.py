@@ -77,10 +77,10 @@ def small_params(sources: Path) -> dict:
     raw = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     raw["sources"] = {"packages": [wheel_of_installed(each, sources) for each in TRAINED_ON]}
     held_out = [wheel_of_installed(each, sources) for each in HELD_OUT]
-    pypi = {"kind": "pypi", "depth": 20, "functions_a_package": 60, "block": 50, "functions": 0, "source": held_out}
+    pypi = {"kind": "pypi", "depth": 100, "functions_a_package": 60, "block": 50, "functions": 0, "source": held_out}
     raw["benchmarks"] = {
         "pypi": pypi,
-        "mine": {"kind": "beir", "depth": 20, "source": [beir_folder(sources / "beir")]},
+        "mine": {"kind": "beir", "depth": 100, "source": [beir_folder(sources / "beir")]},
     }
     raw["grid"] |= {"benchmarks": ["pypi", "mine"]}
     raw["mining"] |= {"valid_fraction": 0.3}

@@ -1,5 +1,6 @@
 """dvc.yaml, params.yaml and paths.py say the same."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -62,6 +63,26 @@ def test_every_script_named_by_a_stage_is_among_its_dependencies():
     for name, stage in PIPELINE.items():
         script = re.search(r"\$\{code\}/\S+\.py", stage["cmd"])
         assert script and script[0] in stage["deps"], name
+
+
+COMPUTES = {"benchmarks", "corpora", "encoders", "metrics", "reports", "training"}
+ONLY_READS_WRITES_OR_TIMES = {"coderet.corpora.store", "coderet.metrics.efficiency"}
+
+
+def test_what_a_script_computes_with_is_among_the_dependencies_of_its_stage():
+    for name, stage in PIPELINE.items():
+        script = ROOT / re.search(r"\$\{code\}/(\S+\.py)", stage["cmd"])[1]
+        dependencies = [each.removeprefix("${code}/") for each in stage["deps"]]
+        for node in ast.walk(ast.parse(script.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.ImportFrom) or not node.module.startswith("coderet"):
+                continue
+            for module in (f"{node.module}.{alias.name}" for alias in node.names):
+                if module.split(".")[1] not in COMPUTES or module in ONLY_READS_WRITES_OR_TIMES:
+                    continue
+                place = "/".join(["src", *module.split(".")])
+                assert any(
+                    place.startswith(each.removesuffix(".py")) or each.startswith(place) for each in dependencies
+                ), f"{name} computes with {module} and does not depend on it: a change there would leave old results"
 
 
 def test_every_parameter_named_by_a_stage_exists():

@@ -332,6 +332,10 @@ class Retriever(Protocol):
         """Index corpus into folder, which is new and empty; returns facts for the results."""
         ...
 
+    def truncation(self, corpus: Corpus) -> Mapping[str, int]:
+        """What of corpus is too long to be read: documents_cut and tokens_lost; empty where nothing is cut."""
+        ...
+
     def open(self, corpus: Corpus, folder: Path) -> Searcher:
         """The searcher over an index made by `index`; DataError if it does not belong to corpus."""
         ...

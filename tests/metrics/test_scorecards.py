@@ -83,6 +83,23 @@ def test_a_run_on_another_corpus_is_refused():
         scorecards.score(judged, run(corpus("b", name="other"), {"q": {"b": 1.0}}), ["mrr"])
 
 
+def test_a_cutoff_beyond_what_the_run_was_cut_at_is_refused():
+    documents = corpus("a", "b", "c")
+    judged = dataset(documents, ["q"], {"q": {"c": 1}})
+    cut = run(documents, {"q": {"a": 0.9, "b": 0.8}}, depth=2)
+    with pytest.raises(DataError, match=r"recall@3 of d wants more hits a query than the 2"):
+        scorecards.score(judged, cut, ["mrr", "recall@3"])
+    assert scorecards.score(judged, cut, ["mrr", "recall@2"]).values["recall@2"].tolist() == [0.0]
+
+
+def test_a_run_that_found_no_more_or_names_every_document_has_any_cutoff():
+    documents = corpus("a", "b", "c")
+    judged = dataset(documents, ["q"], {"q": {"b": 1}})
+    few = run(documents, {"q": {"a": 0.9}}, depth=2)
+    whole = run(documents, {"q": {"a": 0.9, "b": 0.8, "c": 0.7}}, depth=3)
+    assert [scorecards.score(judged, hits, ["recall@10"]).values["recall@10"][0] for hits in (few, whole)] == [0, 1]
+
+
 def test_the_mean_weighs_queries_or_datasets_as_the_benchmark_says():
     documents = corpus("a", "b")
     one = scorecards.score(dataset(documents, ["q"], {"q": {"a": 1}}), run(documents, {"q": {"a": 1.0}}), ["hit@1"])

@@ -65,6 +65,16 @@ def test_the_data_report_counts_duplicates_queries_without_gold_and_what_was_cut
     assert ["leaks › exact", "3"] in rows
 
 
+def test_documents_that_an_encoder_cuts_are_told(results, root):
+    markdown = reports.as_markdown(page_of(results, root))
+    assert "| learned | functions | 30 | 2 | 43 |" in markdown
+    assert "| plain | functions | 30 |" not in markdown
+
+
+def test_the_confidence_is_that_of_the_scores(results, root):
+    assert "with 90 % confidence" in reports.as_markdown(page_of(results, root))
+
+
 def test_a_papers_figure_stands_beside_ours_with_the_difference(results, root):
     row = {"benchmark": "solutions", "dataset": "all", "metric": "ndcg@10", "source": "published:Paper table 1"}
     published = [{**row, "system": "learned", "value": 0.9}, {**row, "system": "stranger", "value": 0.5}]

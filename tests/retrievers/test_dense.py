@@ -98,6 +98,16 @@ def test_an_unknown_kind_of_index_and_a_wrong_batch_are_refused():
         Dense(Hashed(), batch=0)
 
 
+def test_documents_longer_than_the_encoder_reads_are_counted_with_what_they_lose(corpus_of):  # D14
+    from coderet.encoders.base import DualEncoder
+    from coderet.encoders.tokenizer import WordTokenizer
+
+    encoder = DualEncoder(WordTokenizer(["w"]), kind="nbow", architecture={}, marked=True, max_document_tokens=8)
+    corpus = corpus_of({str(n): " ".join(["w"] * (n - 2)) for n in (5, 8, 9, 50)})
+    assert Dense(encoder).truncation(corpus) == {"documents_cut": 2, "tokens_lost": 1 + 42}
+    assert Dense(encoder).truncation(corpus_of({})) == {"documents_cut": 0, "tokens_lost": 0}
+
+
 def test_a_saved_neural_encoder_loads_from_its_folder_alone_and_gives_the_same_run(corpus_of, answer, tmp_path):
     base = pytest.importorskip("coderet.encoders.base")
     from coderet.encoders import tokenizer

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coderet.metrics import blocks, ranking, significance
-from coderet.records import DataError, Dataset, Run
+from coderet.records import NO_HIT, DataError, Dataset, Run
 
 BLOCK_METRICS = ("mrr-1000", "mrr-1000-paper")
 
@@ -33,7 +33,7 @@ class Scorecard:
 def score(dataset: Dataset, run: Run, metrics: Sequence[str], groups: np.ndarray | None = None) -> Scorecard:
     """The scorecard of a run; groups is (N,), the group of each document, or None if no two documents are equal.
 
-    DataError if the run is on another corpus.
+    DataError if the run is on another corpus, or is cut before a metric's cutoff: recall@100 of 50 hits is recall@50.
     """
     if run.corpus.digest != dataset.corpus.digest:
         raise DataError(f"the run is on corpus {run.corpus.name}, the dataset on {dataset.corpus.name}; search again")
@@ -47,6 +47,13 @@ def score(dataset: Dataset, run: Run, metrics: Sequence[str], groups: np.ndarray
         len(ids),
     )
     ranked = [name for name in metrics if name not in BLOCK_METRICS]
+    cut = run.depth < len(run.corpus) and bool((run.rows[:, -1] != NO_HIT).any())
+    for name in ranked:
+        if cut and (ranking.parse(name).cutoff or 0) > run.depth:
+            raise DataError(
+                f"{name} of {dataset.name} wants more hits a query than the {run.depth} that the run was cut at; raise "
+                "the benchmark's depth in params.yaml, or take another metric"
+            )
     if groups is not None:
         ranked += [f"{name}-folded" for name in ranked]
     evaluation = ranking.evaluate(places, run.rows, run.scores, judgements, ranked, groups)

@@ -14,8 +14,6 @@ from coderet.corpora import store
 
 Json = Mapping[str, Any]
 
-# Costs add up over the parts of a benchmark; a time per item does not.
-
 
 @dataclass(frozen=True)
 class Results:
@@ -108,8 +106,8 @@ def costs(results: Results, system: str, benchmark: str) -> dict[str, float]:
     """
     index, search = (results.of(system, benchmark, stage) for stage in ("index", "search"))
     found: dict[str, Any] = {
-        **_headline(search, "datasets"),
-        **_headline(index, "corpora"),
+        **headline(search, "datasets"),
+        **headline(index, "corpora"),
         **{key: index.get(key) for key in ("model_bytes", "parameters")},
     }
     found["index_peak_memory_bytes"] = index.get("peak_memory_bytes")
@@ -118,7 +116,8 @@ def costs(results: Results, system: str, benchmark: str) -> dict[str, float]:
     return {name: found[name] for name in UNITS if isinstance(found.get(name), int | float)}
 
 
-def _headline(stage: Json, parts: str) -> Json:
+def headline(stage: Json, parts: str) -> Json:
+    """The facts of the headline corpus or dataset among the parts of a stage's results."""
     named: dict[str, Json] = stage.get(parts, {})
     return named.get(stage.get("headline", ""), next(iter(named.values()), {}))
 

@@ -6,7 +6,7 @@ from typing import Any
 from coderet.reports import comparison, figures, plots
 from coderet.reports.comparison import Difference, setting
 from coderet.reports.page import Cell, Column, Page, Plot, Section, Table
-from coderet.reports.results import UNITS, Results, costs, hardware
+from coderet.reports.results import UNITS, Results, costs, hardware, headline
 from coderet.reports.summary import Row
 
 MISSING = Cell("missing", hint="the file that holds this figure is not there")
@@ -27,6 +27,8 @@ _COUNTS = {
     "duplicate_query_groups": "equal-query groups",
     "conflicting_query_groups": "of them conflicting",
 }
+
+_CUTS = {"documents": "documents", "documents_cut": "cut at their end", "tokens_lost": "tokens lost"}
 
 
 def report(
@@ -50,10 +52,17 @@ def report(
     ]
     lead = (
         f"{_count(len(results.systems), 'retriever')} on {_count(len(results.benchmarks), 'benchmark')}. Quality is "
-        "told in hundredths: 100 is a perfect answer to every query. Intervals hold the mean of other queries like "
-        "these with 95 % confidence."
+        f"told in hundredths: 100 is a perfect answer to every query.{_intervals(results)}"
     )
     return Page("Code retrievers compared", lead, warnings, [section for section in sections if section])
+
+
+def _intervals(results: Results) -> str:
+    """What the intervals are, by what the scores say; nothing where nothing is scored."""
+    scores = [results.of(system, benchmark, "score") for system in results.systems for benchmark in results.benchmarks]
+    said = sorted({score["confidence"] for score in scores if "confidence" in score})
+    confidence = " or ".join(f"{100 * each:g} %" for each in said)
+    return f" Intervals hold the mean of other queries like these with {confidence} confidence." if said else ""
 
 
 def _headline(results: Results, differences: Mapping[tuple[str, str, str], Difference], baseline: str) -> Section:
@@ -296,6 +305,15 @@ def _data(results: Results) -> Section:
             rows.append([Cell(benchmark, benchmark), Cell(dataset, dataset), *cells])
     columns = [Column("Benchmark"), Column("Dataset"), *(Column(name, "", True) for name in _COUNTS.values())]
     parts = [Table(columns, rows, "Benchmarks")] if rows else []
+    cut = [
+        [Cell(system, system), Cell(benchmark, benchmark), *(_number(facts[name]) for name in _CUTS)]
+        for benchmark in results.benchmarks
+        for system in results.systems
+        if "documents_cut" in (facts := headline(results.of(system, benchmark, "index"), "corpora"))
+    ]
+    if cut:
+        columns = [Column("System"), Column("Benchmark"), *(Column(name, "", True) for name in _CUTS.values())]
+        parts.append(Table(columns, cut, "Documents longer than an encoder reads"))
     mined = [[Cell(name, name), _told(value)] for name, value in _leaves(results.mining)]
     if mined:
         parts.append(

@@ -5,12 +5,12 @@ Zaragoza, 2009); 1.2 and 0.75 are Lucene's and the papers'.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from coderet.records import DataError
+from coderet.records import Corpus, DataError
 from coderet.retrievers import analysis
 
 
@@ -47,6 +47,10 @@ class Bm25:
 
     def save(self, folder: Path) -> None:
         """Nothing is learned, so nothing is kept."""
+
+    def truncation(self, corpus: Corpus) -> Mapping[str, int]:
+        """Nothing: documents are read whole."""
+        return {}
 
     @property
     def settings(self) -> dict[str, Any]:

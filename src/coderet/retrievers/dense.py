@@ -5,7 +5,7 @@ Which encoder is the business of training; which kind of index, of the table `co
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,8 @@ class SavedEncoder(Encoder, Protocol):
     """An encoder that `coderet.encoders.load` reads from the folder it was saved in."""
 
     parameters_count: int
+
+    def tokens(self, texts: pa.ChunkedArray, role: Literal["query", "document"]) -> Any: ...
 
     def save(self, folder: Path) -> None: ...
 
@@ -93,15 +95,25 @@ class Dense:
         encoded = getattr(self.encoder, "encoded", before + len(corpus)) - before
         return {"dim": self.encoder.dim, "zero_vectors": index.zero_vectors, "encoded": encoded}
 
+    def truncation(self, corpus: Corpus) -> Mapping[str, int]:
+        """documents_cut: those longer than the encoder reads; tokens_lost: how many of theirs it does not see."""
+        read = [self.encoder.tokens(texts, "document") for _, texts in self._texts(corpus)]
+        return {"documents_cut": sum(each.cut for each in read), "tokens_lost": sum(each.lost for each in read)}
+
     def open(self, corpus: Corpus, folder: Path) -> "DenseSearcher":
         manifest.check(folder, corpus, self.settings, holds="vectors")
         return DenseSearcher(self.encoder, self._index.load(folder), self.batch)
 
     def _vectors(self, corpus: Corpus) -> Iterator[tuple[pa.ChunkedArray, np.ndarray]]:
+        for ids, texts in self._texts(corpus):
+            yield ids, self.encoder.encode_documents(texts)
+
+    def _texts(self, corpus: Corpus) -> Iterator[tuple[pa.ChunkedArray, pa.ChunkedArray]]:
+        """Ids and assembled texts, some at a time."""
         for start in range(0, len(corpus), _DOCUMENTS_A_CHUNK):
             rows = slice(start, min(start + _DOCUMENTS_A_CHUNK, len(corpus)))
             texts = corpus.texts(self.text_fields, rows)
-            yield corpus.ids.slice(start, len(texts)), self.encoder.encode_documents(texts)
+            yield corpus.ids.slice(start, len(texts)), texts
 
 
 class DenseSearcher:
