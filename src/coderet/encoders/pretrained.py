@@ -31,7 +31,7 @@ from coderet.encoders.encoding import Role
 from coderet.encoders.pooling import POOLINGS
 from coderet.encoders.tokenizer import Tokens, fast_content, truncated
 from coderet.records import DataError
-from coderet.registry import nearest
+from coderet.registry import check_range, nearest
 
 MODEL = "model"  # the model's own files, in the folder of a saved encoder
 BATCH_TOKENS = {"cpu": 4096, "cuda": 65_536}  # bounds the memory of a batch
@@ -190,6 +190,8 @@ class Pretrained:
 
     def _limit(self, asked: int | None, said: int | None) -> int:
         """What was asked, else what the folder says, else what the tokenizer and the model bear."""
+        if asked is not None:
+            check_range("max_tokens", asked, len(self._before) + len(self._after) + 1)
         places = getattr(self._model.config, "max_position_embeddings", None)
         known = [limit for limit in (self._tokenizer.model_max_length, places) if limit and limit < UNLIMITED]
         limit = asked or said or (min(known) if known else None)
