@@ -47,7 +47,7 @@ def test_a_folder_without_a_whole_index_is_refused(corpus_of, tmp_path):
     with pytest.raises(DataError, match="holds no index"):
         manifest.check(tmp_path, corpus, {})
     file.write_text(json.dumps({**json.loads(whole), "format": 99}))
-    with pytest.raises(DataError, match="is of format 99, wanted 1"):
+    with pytest.raises(DataError, match="is of format 99, wanted 2"):
         manifest.check(tmp_path, corpus, {})
 
 

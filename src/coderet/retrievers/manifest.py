@@ -11,7 +11,7 @@ from typing import Any
 
 from coderet.records import Corpus, DataError
 
-FORMAT = 1
+FORMAT = 2
 _FILE = "index.json"
 _NO_PART = (_FILE, "write.lock")  # Lucene's lock is no part of its index
 
@@ -41,7 +41,7 @@ def check(folder: Path, corpus: Corpus, settings: Mapping[str, Any], holds: str 
     if not isinstance(facts, dict) or facts.get("format") != FORMAT:
         found = facts.get("format") if isinstance(facts, dict) else None
         raise DataError(f"{folder} is of format {found}, wanted {FORMAT}; {again}")
-    written, there = facts.get("file_bytes", {}), _file_bytes(folder)
+    written, there = facts["file_bytes"], _file_bytes(folder)
     for name in sorted(written.keys() | there.keys()):
         if written.get(name) != there.get(name):
             sizes = [f"{each[name]} bytes" if name in each else "no such file" for each in (there, written)]
