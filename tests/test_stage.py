@@ -9,6 +9,7 @@ from coderet import stage
     ("error", "said"),
     [
         (OSError(errno.ENOSPC, "No space left on device", "data/runs"), "make room and run it again"),
+        (OSError("7404 requested and 7136 written"), "make room and run it again"),
         (PermissionError(errno.EACCES, "Permission denied", "data/runs"), "the right to write there"),
         (KeyboardInterrupt(), "interrupted"),
     ],

@@ -48,11 +48,19 @@ def run(main: Callable[..., None]) -> None:
         sys.exit(INTERRUPTED)
     except Exception as error:
         # Of the operating system's errors only those that a person can mend; the others are mistakes of ours.
-        place = isinstance(error, OSError) and _ADVICE.get(error.errno or 0)
-        if os.environ.get("CODERET_TRACEBACK") or not (place or type(error).__module__.startswith("coderet.")):
+        advice = _advice(error)
+        if os.environ.get("CODERET_TRACEBACK") or not (advice or type(error).__module__.startswith("coderet.")):
             raise
-        print(f"{_what(arguments)}: {error}{f'; {place}' if place else ''}", file=sys.stderr)
+        print(f"{_what(arguments)}: {error}{f'; {advice}' if advice else ''}", file=sys.stderr)
         sys.exit(FAILED)
+
+
+def _advice(error: Exception) -> str:
+    if not isinstance(error, OSError):
+        return ""
+    if error.errno is None and str(error).endswith(" written"):  # NumPy's words for a disk that is full
+        return _NO_SPACE
+    return _ADVICE.get(error.errno or 0, "")
 
 
 def _what(arguments: Mapping[str, str]) -> str:
