@@ -40,12 +40,38 @@ def test_the_project_s_own_params_are_read():
         ({"grid__runs": ["bm25"]}, "grid.runs must be grid.retrievers and grid.fusions together"),
         ({"fusions__rrf__members": ["bm52-code", "minilm"]}, "names 'bm52-code', .* Did you mean bm25-code?"),
         ({"compare__baseline": "bm25-cod"}, "compare.baseline is 'bm25-cod', .* Did you mean bm25-code?"),
+        ({"seed": -1}, "seed is -1; wanted a number from 0 to 4294967295"),
+        ({"scoring__confidence": 1.5}, "confidence is 1.5; wanted a number from 0 to 1"),
+        ({"scoring__confidence": float("nan")}, "confidence is nan; wanted"),
+        ({"scoring__resamples": 0}, "resamples is 0; wanted a number from 1 on"),
+        ({"compare__permutations": 0}, "permutations is 0; wanted"),
+        ({"efficiency__batch_queries": 0}, "batch_queries is 0; wanted"),
+        ({"benchmarks__pypi__depth": 0}, "pypi: depth is 0; wanted"),
+        ({"mining__processes": 0}, "processes is 0; wanted"),
+        ({"grid__benchmarks": []}, "grid.benchmarks is empty"),
+        ({"fusions__rrf__members": []}, "fusions.rrf.members is .*; wanted different retrievers"),
+        ({"fusions__rrf__members": ["bm25", "bm25"]}, "fusions.rrf.members is .*; wanted different retrievers"),
+        ({"sources__../x": []}, "sources has an entry named '../x'; wanted letters"),
         ({"retrievers__bm25": {"knd": "lucene"}}, "retrievers.bm25 lacks kind. Did you mean knd?"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_with_the_nearest_known_name(changes, said):
     with pytest.raises(ParamsError, match=said):
         params.of(changed(**changes))
+
+
+def test_a_name_that_there_is_not_is_refused_with_the_nearest():
+    read = params.read(ROOT / "params.yaml")
+    with pytest.raises(ParamsError, match=r"retrievers has no entry 'bm52'; known: .* Did you mean bm25\?"):
+        read.retrievers["bm52"]
+    with pytest.raises(ParamsError, match="benchmarks has no entry 'package'"):
+        read.pins("package")
+
+
+def test_a_file_that_is_not_utf_8_is_refused(tmp_path):
+    (tmp_path / "params.yaml").write_bytes("code: \u00e9".encode("latin-1"))
+    with pytest.raises(ParamsError, match="save it as UTF-8"):
+        params.read(tmp_path / "params.yaml")
 
 
 def test_a_whole_number_may_stand_for_a_fraction():

@@ -1,5 +1,9 @@
+from collections.abc import Sequence
+from typing import Literal
+
 import pytest
 
+from coderet import registry
 from coderet.registry import UnknownName, fit_arguments, load
 
 TABLE = {"ordered": "collections:OrderedDict", "absent": "no_such_module:Nothing"}
@@ -30,3 +34,31 @@ def test_settings_are_held_against_the_constructor():
         fit_arguments(component, {}, "here")
     with pytest.raises(UnknownName, match=r"here\.folder is not a setting"):
         fit_arguments(component, {"folder": 1, "name": "x"}, "here")
+
+
+def searcher(*, k: int = 1, share: float = 0.5, fields: Sequence[str] = (), mode: Literal["a", "b"] | None = None):
+    """What settings are held against."""
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"k": "1"}, "x.k is '1'; wanted a whole number"),
+        ({"k": 1.0}, "x.k is 1.0; wanted a whole number"),
+        ({"k": True}, "x.k is True; wanted a whole number"),
+        ({"k": None}, "x.k is None; wanted a whole number"),
+        ({"share": "1e-3"}, "x.share is '1e-3'; wanted a number .in YAML 1.0e-3"),
+        ({"share": float("nan")}, "x.share is nan; wanted a number"),
+        ({"fields": "text"}, "x.fields is 'text'; wanted a list, each text"),
+        ({"fields": ["text", 1]}, "x.fields is .*; wanted a list, each text"),
+        ({"mode": "c"}, "x.mode is 'c'; wanted a, b or nothing"),
+    ],
+)
+def test_a_setting_of_another_type_is_refused(given, said):
+    with pytest.raises(registry.BadValue, match=said):
+        registry.fit_arguments(searcher, given, "x")
+
+
+def test_settings_of_their_types_are_taken_as_they_are():
+    given = {"k": 2, "share": 1, "fields": ["text"], "mode": None}
+    assert registry.fit_arguments(searcher, given, "x") == given

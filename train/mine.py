@@ -41,8 +41,8 @@ def main() -> None:
             for name in fractions:
                 chosen = pairs.filter(pa.array(stays & (side == name)))
                 counts[name] = store.write_pairs(folder / f"{name}.parquet", [chosen])
-        if not all(counts.values()):
-            raise DataError(f"pairs by side are {counts}; wanted some on each: give more packages or another seed")
+            if not all(counts.values()):  # inside, so that data/pairs stays as it was
+                raise DataError(f"pairs by side are {counts}; wanted some on each: give more packages or another seed")
         store.write_json(
             paths.MINING_REPORT,
             {

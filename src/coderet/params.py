@@ -5,6 +5,8 @@ fusion) are checked against its constructor when it is made, by `registry.fit_ar
 """
 
 import dataclasses
+import math
+import re
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -150,6 +152,8 @@ def read(path: Path = FILE) -> Params:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise ParamsError(f"there is no {path} in {Path.cwd()}; run from the folder that holds it") from None
+    except UnicodeDecodeError as error:
+        raise ParamsError(f"{path} is not UTF-8: {error}; save it as UTF-8") from None
     try:
         raw = yaml.load(text, _Loader)
     except yaml.YAMLError as error:
@@ -160,8 +164,23 @@ def read(path: Path = FILE) -> Params:
 def of(raw: Any, where: str = str(FILE)) -> Params:
     """Params from what YAML gave."""
     params = _record(Params, raw, where)
+    _check_names(params, where)
     _check_grid(params, where)
     return params
+
+
+def _check_names(params: Params, where: str) -> None:
+    """Names become folders and names of stages."""
+    for family in ("sources", "benchmarks", "retrievers", "fusions"):
+        for name in getattr(params, family):
+            if not _NAME.fullmatch(name):
+                raise ParamsError(
+                    f"{where}: {family} has an entry named {name!r}; wanted letters, digits, '.', '_' and '-', "
+                    "the first a letter or digit"
+                )
+    for name in params.fusions:
+        if name in params.retrievers:
+            raise ParamsError(f"{where}: {name!r} is both a retriever and a fusion; their runs would share a folder")
 
 
 def _check_grid(params: Params, where: str) -> None:
@@ -198,7 +217,13 @@ def _check_grid(params: Params, where: str) -> None:
             f"{where}: grid.runs must be grid.retrievers and grid.fusions together; "
             f"found {list(grid.runs)}, wanted {list(grid.retrievers + grid.fusions)}"
         )
+    for axis in ("benchmarks", "runs"):
+        if not getattr(grid, axis):
+            raise ParamsError(f"{where}: grid.{axis} is empty; wanted at least one name")
     for name in grid.fusions:
+        members = params.fusions[name].members
+        if not members or len(set(members)) != len(members):
+            raise ParamsError(f"{where}: fusions.{name}.members is {list(members)}; wanted different retrievers")
         for member in params.fusions[name].members:
             if member not in grid.retrievers:
                 raise ParamsError(
@@ -222,6 +247,30 @@ class _Loader(yaml.SafeLoader):
                 raise yaml.constructor.ConstructorError(None, None, f"{key!r} stands twice", key_node.start_mark)
         return super().construct_mapping(node, deep)
 
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_LIMITS: dict[tuple[type, str], tuple[float, float]] = {
+    (Params, "seed"): (0, 2**32 - 1),  # NumPy takes no others
+    (Mining, "min_doc_tokens"): (0, math.inf),
+    (Mining, "min_code_lines"): (0, math.inf),
+    (Mining, "max_code_lines"): (1, math.inf),
+    (Mining, "valid_fraction"): (0, 1),
+    (Mining, "set_jaccard"): (0, 1),
+    (Mining, "multiset_jaccard"): (0, 1),
+    (Mining, "min_fingerprint_tokens"): (0, math.inf),
+    (Mining, "leak_query_words"): (0, math.inf),
+    (Mining, "processes"): (1, math.inf),
+    (Vocabulary, "size"): (1, math.inf),
+    (Vocabulary, "min_count"): (1, math.inf),
+    (Benchmark, "depth"): (1, 2**31 - 1),
+    (Scoring, "confidence"): (0, 1),
+    (Scoring, "resamples"): (1, math.inf),
+    (Compare, "permutations"): (1, math.inf),
+    (Efficiency, "batch_queries"): (1, math.inf),
+    (Efficiency, "single_queries"): (1, math.inf),
+    (Efficiency, "warm_up"): (0, math.inf),
+}
+"""The lowest and highest value, both allowed."""
 
 _OPEN = {Retriever: "search", Fusion: "settings", Benchmark: "settings"}
 _OPTIONAL: dict[type, dict[str, Any]] = {Retriever: {"fit": {}, "index": {}}}
@@ -251,7 +300,28 @@ def _record(kind: type, raw: Any, where: str) -> Any:
         near = nearest(missing[0], given.get(rest_name, {})) if rest_name else ""
         raise ParamsError(f"{where} lacks {', '.join(missing)}.{near}")
     hints = typing.get_type_hints(kind)
-    return kind(**{name: _value(hints[name], value, f"{where}: {name}") for name, value in given.items()})
+    values = {name: _value(hints[name], value, f"{where}: {name}") for name, value in given.items()}
+    for name, value in values.items():
+        low, high = _LIMITS.get((kind, name), (-math.inf, math.inf))
+        if isinstance(value, int | float) and not low <= value <= high:  # NaN is refused too
+            raise ParamsError(f"{where}: {name} is {value}; wanted a number from {low} {_up_to(high)}")
+    return kind(**values)
+
+
+def _up_to(high: float) -> str:
+    return "on" if high == math.inf else f"to {high}"
+
+
+class _Entries(dict[str, Any]):
+    """A section of named entries; asking for another name is an error that offers the nearest."""
+
+    def __init__(self, where: str, entries: Mapping[str, Any]) -> None:
+        super().__init__(entries)
+        self._where = where
+
+    def __missing__(self, name: str) -> Any:
+        known = ", ".join(self) or "none"
+        raise ParamsError(f"{self._where} has no entry {name!r}; known: {known}.{nearest(name, self)}")
 
 
 def _value(hint: Any, value: Any, where: str) -> Any:
@@ -267,7 +337,8 @@ def _value(hint: Any, value: Any, where: str) -> Any:
     if origin is not None and issubclass(origin, Mapping):
         if not isinstance(value, Mapping):
             raise ParamsError(f"{where} is {value!r}; wanted a mapping")
-        return {str(key): _value(arguments[1], each, f"{where}.{key}") for key, each in value.items()}
+        entries = {str(key): _value(arguments[1], each, f"{where}.{key}") for key, each in value.items()}
+        return entries if arguments[1] is Any else _Entries(where, entries)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):

@@ -7,12 +7,19 @@ named, typed, defaulted arguments; `fit_arguments` holds what params.yaml gives 
 import difflib
 import importlib
 import inspect
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+import math
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 
 class UnknownName(ValueError):
     """A name that is in no table, with the known ones and the nearest."""
+
+
+class BadValue(ValueError):
+    """A setting of the wrong type, or a number that is none: says where, what was found and what was wanted."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -31,8 +38,9 @@ def load(table: Mapping[str, str], name: str, family: str, where: str = "") -> A
 
 
 def fit_arguments(function: Callable[..., Any], given: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """given, once its keys are found to be named arguments of function; UnknownName for a key that is not, or a lack.
+    """given, once its keys are found to be named arguments of function, its values of their types.
 
+    UnknownName for a key that is not, or a lack; BadValue for a value of another type than the argument's annotation.
     where is the place in params.yaml that given comes from. Arguments that function takes by position are not params.
     """
     parameters = inspect.signature(function).parameters.values()
@@ -44,4 +52,62 @@ def fit_arguments(function: Callable[..., Any], given: Mapping[str, Any], where:
     missing = [name for name, each in named.items() if each.default is each.empty and name not in given]
     if missing:
         raise UnknownName(f"{where} lacks {', '.join(missing)}")
+    check_types(function, given, where)
     return dict(given)
+
+
+def check_types(function: Callable[..., Any], given: Mapping[str, Any], where: str) -> None:
+    """BadValue unless each value of given is of the type that function's argument of that name is annotated with.
+
+    Numbers, texts, truth values, choices, None and sequences of these are told apart; any other type is taken as it is.
+    A whole number may stand for a fraction; NaN and infinity may not.
+    """
+    constructor: Any = vars(function).get("__init__") if isinstance(function, type) else function
+    hints = typing.get_type_hints(constructor)
+    for key, value in given.items():
+        if key in hints and not _fits(hints[key], value):
+            raise BadValue(f"{where}.{key} is {value!r}; wanted {_in_words(hints[key])}")
+
+
+def check_range(name: str, value: float, low: float, high: float = math.inf) -> None:
+    """BadValue unless value lies from low to high, both allowed."""
+    if not low <= value <= high:
+        raise BadValue(f"{name} is {value!r}; wanted a number from {low:g} {_up_to(high)}")
+
+
+def _up_to(high: float) -> str:
+    return "on" if high == math.inf else f"to {high:g}"
+
+
+def _fits(hint: Any, value: Any) -> bool:
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (types.UnionType, typing.Union):
+        return any(_fits(each, value) for each in arguments)
+    if origin is Literal:
+        return any(value == each and type(value) is type(each) for each in arguments)
+    if origin in (Iterable, Sequence, tuple, list):
+        return isinstance(value, list | tuple) and all(_fits(arguments[0], each) for each in value)
+    if hint in (int, float):
+        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        return number and (hint is float or isinstance(value, int))
+    return isinstance(value, hint) if hint in (bool, str, types.NoneType) else True
+
+
+def _in_words(hint: Any) -> str:
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (types.UnionType, typing.Union):
+        return " or ".join(_in_words(each) for each in arguments)
+    if origin is Literal:
+        return ", ".join(str(each) for each in arguments)
+    if origin in (Iterable, Sequence, tuple, list):
+        return f"a list, each {_in_words(arguments[0])}"
+    return _WORDS.get(hint, str(hint))
+
+
+_WORDS = {
+    int: "a whole number",
+    float: "a number (in YAML 1.0e-3, not 1e-3, which is text)",
+    bool: "true or false",
+    str: "text",
+    types.NoneType: "nothing",
+}

@@ -7,12 +7,13 @@ this library raises into one message without a traceback. `CODERET_TRACEBACK=1` 
 import argparse
 import contextlib
 import dataclasses
+import errno
 import inspect
 import os
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,13 @@ from coderet.metrics import efficiency
 from coderet.params import Params
 
 FAILED = 1
+INTERRUPTED = 130
+
+_NO_SPACE = "the results of earlier runs are as they were; make room and run it again"
+_NO_RIGHTS = "give this user the right to write there, or run in a folder of its own"
+_ADVICE = {errno.ENOSPC: _NO_SPACE, errno.EDQUOT: _NO_SPACE} | dict.fromkeys(
+    (errno.EROFS, errno.EACCES, errno.EPERM), _NO_RIGHTS
+)
 
 
 def run(main: Callable[..., None]) -> None:
@@ -35,12 +43,28 @@ def run(main: Callable[..., None]) -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:
         main(**arguments)
+    except KeyboardInterrupt:
+        print(f"{_what(arguments)}: interrupted", file=sys.stderr)
+        sys.exit(INTERRUPTED)
     except Exception as error:
-        if os.environ.get("CODERET_TRACEBACK") or not type(error).__module__.startswith("coderet."):
+        # Of the operating system's errors only those that a person can mend; the others are mistakes of ours.
+        advice = _advice(error)
+        if os.environ.get("CODERET_TRACEBACK") or not (advice or type(error).__module__.startswith("coderet.")):
             raise
-        what = " ".join([os.path.basename(sys.argv[0]).removesuffix(".py"), *arguments.values()])
-        print(f"{what}: {error}", file=sys.stderr)
+        print(f"{_what(arguments)}: {error}{f'; {advice}' if advice else ''}", file=sys.stderr)
         sys.exit(FAILED)
+
+
+def _advice(error: Exception) -> str:
+    if not isinstance(error, OSError):
+        return ""
+    if error.errno is None and str(error).endswith(" written"):  # NumPy's words for a disk that is full
+        return _NO_SPACE
+    return _ADVICE.get(error.errno or 0, "")
+
+
+def _what(arguments: Mapping[str, str]) -> str:
+    return " ".join([os.path.basename(sys.argv[0]).removesuffix(".py"), *arguments.values()])
 
 
 @dataclass

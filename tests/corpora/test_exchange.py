@@ -121,3 +121,29 @@ def test_a_trec_line_that_names_an_unknown_document_is_refused(tmp_path):
     (tmp_path / "run.trec").write_text("q Q0 nowhere 1 0.5 tag\n")
     with pytest.raises(DataError, match="'nowhere', which is not in corpus c"):
         exchange.read_trec_run(tmp_path / "run.trec", corpus)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"corpus": '{"_id": "7", "text": "\\ud800"}\n'}, "text holds half of a surrogate pair"),
+        ({"corpus": '{"_id": "\\ud800", "text": "x"}\n'}, "_id holds half of a surrogate pair"),
+        ({"corpus": '{"_id": NaN, "text": "x"}\n'}, "corpus.jsonl:1 has no _id"),
+        ({"corpus": "[" * 100_000}, "corpus.jsonl:1 is not JSON that can be read"),
+        ({"corpus": '{"_id": ' + "9" * 5000 + "}"}, "corpus.jsonl:1 is not JSON that can be read"),
+        ({"qrels": "1\t7\t1\n7\tb\t1_0\n"}, "wanted query, document and grade"),
+        ({"qrels": "1\t7\t0\n"}, "none of 1 judgements says that a document is relevant"),
+        ({"qrels": "1\t7\t1e20\n"}, "has grade 1e.20; wanted at most 1000"),
+    ],
+)
+def test_what_could_not_be_stored_or_scored_is_refused_when_collected(tmp_path, change, said):
+    folder(tmp_path, **change)
+    with pytest.raises(DataError, match=said):
+        collected(tmp_path)
+
+
+def test_judgements_that_are_not_utf_8_are_refused(tmp_path):
+    folder(tmp_path)
+    (tmp_path / "raw/mine/qrels/test.tsv").write_bytes("1\t7\t\u00e9".encode("latin-1"))
+    with pytest.raises(DataError, match=r"test.tsv cannot be read .* is it whole and UTF-8"):
+        collected(tmp_path)

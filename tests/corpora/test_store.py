@@ -150,3 +150,24 @@ def test_what_a_killed_writer_left_is_no_part_of_the_next_writing(tmp_path):
         (folder / "new").touch()
     assert [path.name for path in (tmp_path / "made").iterdir()] == ["new"]
     assert not left.exists()
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", "[1]", "null"])
+@pytest.mark.parametrize("part", ["corpora/corpora.json", "queries/datasets.json", "qrels/datasets.json"])
+def test_a_list_of_another_shape_is_an_error_that_names_the_file(tmp_path, part, content):
+    store.write_benchmark(tmp_path / "b", [draft()])
+    (tmp_path / "b" / part).write_text(content)
+    with pytest.raises(DataError, match=f"{part} .*run: dvc repro collect@b"):
+        store.corpora(tmp_path / "b")
+        store.read_dataset(tmp_path / "b", store.datasets(tmp_path / "b")[0])
+
+
+def test_groups_cut_short_are_an_error_that_names_them(tmp_path):
+    store.write_benchmark(tmp_path / "b", [draft()])
+    store.write_duplicates(tmp_path / "b", "d", np.zeros(3))
+    path = tmp_path / "b/qrels/d.groups.npy"
+    for size in (0, path.stat().st_size - 1):
+        path.write_bytes(path.read_bytes()[:size] if size else b"")
+        with pytest.raises(DataError, match="is cut short"):
+            store.read_duplicates(tmp_path / "b", "d")
+        store.write_duplicates(tmp_path / "b", "d", np.zeros(3))

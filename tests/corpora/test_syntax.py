@@ -518,3 +518,8 @@ def test_comment_marks_are_taken_off():
     assert clean_comment("/**\n * One.\n *\n * - two\n */") == "One.\n\n- two"
     assert clean_comment("/// One\n//\n// two") == "One\n\ntwo"
     assert clean_comment("# one\n#   two") == "one\ntwo"
+
+
+@pytest.mark.parametrize("content", [b"\xed\xa0\x80", b"x = (", b"if :\n    pass\n"])
+def test_a_broken_python_file_that_defines_nothing_has_no_functions(content):
+    assert functions(content, "python") == []

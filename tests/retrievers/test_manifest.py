@@ -47,5 +47,23 @@ def test_a_folder_without_a_whole_index_is_refused(corpus_of, tmp_path):
     with pytest.raises(DataError, match="holds no index"):
         manifest.check(tmp_path, corpus, {})
     file.write_text(json.dumps({**json.loads(whole), "format": 99}))
-    with pytest.raises(DataError, match="is of format 99, wanted 1"):
+    with pytest.raises(DataError, match="is of format 99, wanted 2"):
         manifest.check(tmp_path, corpus, {})
+
+
+def test_a_file_that_is_missing_or_of_another_length_is_named(corpus_of, tmp_path):
+    corpus = corpus_of({"x": "a"})
+    (tmp_path / "vectors.npy").write_bytes(b"1234")
+    manifest.write(tmp_path, corpus, {})
+    (tmp_path / "vectors.npy").write_bytes(b"12")
+    with pytest.raises(DataError, match=r"vectors.npy: found 2 bytes, wanted 4 bytes; run: dvc repro"):
+        manifest.check(tmp_path, corpus, {})
+    (tmp_path / "vectors.npy").unlink()
+    with pytest.raises(DataError, match=r"vectors.npy: found no such file, wanted 4 bytes"):
+        manifest.check(tmp_path, corpus, {})
+
+
+def test_a_manifest_that_is_no_mapping_is_refused(corpus_of, tmp_path):
+    (tmp_path / "index.json").write_text("[]")
+    with pytest.raises(DataError, match="is of format None"):
+        manifest.check(tmp_path, corpus_of({"x": "a"}), {})

@@ -51,3 +51,9 @@ def test_artifacts_lie_beside_the_database(store, client):
     experiment = client.get_experiment_by_name(server.EXPERIMENT)
     beside = store.removeprefix("sqlite:///").replace("mlflow.db", "mlruns")
     assert unquote(experiment.artifact_location) == f"file://{beside}"
+
+
+@pytest.mark.parametrize("address", ["nonsense://x", "sqlite:////proc/nowhere/mlflow.db"])
+def test_a_store_that_cannot_be_opened_is_unreachable_and_results_are_on_disk(address):
+    with pytest.raises(Unreachable, match="results are on disk"):
+        server.connect(address)

@@ -14,7 +14,7 @@ import torch
 
 from coderet.encoders.base import DualEncoder
 from coderet.records import DataError
-from coderet.registry import UnknownName
+from coderet.registry import BadValue, UnknownName
 from coderet.training import module
 from coderet.training.fitting import fit
 
@@ -213,3 +213,28 @@ def test_misspelt_settings_are_refused_with_the_nearest(fitted: Callable[..., An
 def test_missing_pairs_are_said_to_be_missing(tokenizers_folder: Path, tmp_path: Path):
     with pytest.raises(DataError, match="run: dvc repro mine"):
         fit(tmp_path / "none", tokenizers_folder, SETTINGS, tmp_path / "work", 0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"training": {"epochs": 0}}, "fit.training.epochs is 0; wanted a number from 1 on"),
+        ({"training": {"batch": 1}}, "fit.training.batch is 1; wanted a number from 2 on"),
+        ({"training": {"temperature": 0}}, "fit.training.temperature is 0; wanted"),
+        ({"training": {"learning_rate": "1e-3"}}, "fit.training.learning_rate is '1e-3'; wanted a number"),
+        ({"training": {"both_directions": "no"}}, "fit.training.both_directions is 'no'; wanted true or false"),
+        ({"training": {"valid_blocks": 0}}, "fit.training.valid_blocks is 0; wanted"),
+        ({"encoder": {"dim": 0}}, "dim is 0; wanted a number from 1"),
+        ({"encoder": {"dropout": 1.0}}, "dropout is 1.0; wanted a number from 0"),
+        ({"encoder": {"tied": "yes"}}, "fit.encoder.tied is 'yes'; wanted true or false"),
+        ({"encoder": {"max_query_tokens": 0}}, "fit.encoder.max_query_tokens is 0; wanted"),
+    ],
+)
+def test_settings_that_cannot_be_meant_are_refused_before_training(fitted: Callable[..., Any], changes, said):
+    with pytest.raises(BadValue, match=said):
+        fitted(**changes)
+
+
+def test_a_section_that_is_no_mapping_is_refused(write_pairs, tokenizers_folder: Path, tmp_path: Path):
+    with pytest.raises(BadValue, match="wanted a mapping of settings"):
+        fit(write_pairs(), tokenizers_folder, {"training": None}, tmp_path, 5)

@@ -49,7 +49,7 @@ def beir_qrels(folder: Path, split: str) -> pa.Table:
     documents: list[str] = []
     grades: list[float] = []
     with _opened(path) as lines:
-        for number, line in enumerate(lines, 1):
+        for number, line in _numbered(lines, path):
             cells = line.rstrip("\r\n").split("\t")
             if cells == [""]:
                 continue
@@ -153,21 +153,43 @@ def _json_lines(path: Path) -> Iterator[tuple[dict[str, Any], str]]:
         with _opened(path) as lines:
             for number, line in enumerate(lines, 1):
                 if line.strip():
-                    row = json.loads(line)
+                    row = _parsed(line, f"{path}:{number}")
                     if not isinstance(row, dict):
                         raise DataError(f"{path}:{number} is {line.strip()[:60]!r}; wanted a JSON object")
                     yield row, f"{path}:{number}"
-    except json.JSONDecodeError as error:
-        raise DataError(f"{path}:{number} is not JSON ({error})") from None
     except (EOFError, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path} cannot be read after line {number} ({error}); is it whole and UTF-8?") from None
 
 
+def _numbered(lines: IO[str], path: Path) -> Iterator[tuple[int, str]]:
+    number = 0
+    try:
+        for number, line in enumerate(lines, 1):
+            yield number, line
+    except (EOFError, OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be read after line {number} ({error}); is it whole and UTF-8?") from None
+
+
+def _parsed(line: str, place: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:  # broken, a number of thousands of digits, nested without end
+        raise DataError(f"{place} is not JSON that can be read ({error})") from None
+
+
 def _id(row: dict[str, Any], place: str) -> str:
     value = row.get("_id", row.get("id"))
-    if value is None or isinstance(value, (dict, list, bool)):
+    if value is None or isinstance(value, (dict, list, bool)) or value != value:
         raise DataError(f"{place} has no _id")
-    return str(value)
+    return _storable(str(value), "_id", place)
+
+
+def _storable(text: str, name: str, place: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise DataError(f"{place}: {name} holds half of a surrogate pair, which is no character ({error})") from None
+    return text
 
 
 def _text(row: dict[str, Any], name: str, place: str, required: bool = True) -> str:
@@ -176,7 +198,7 @@ def _text(row: dict[str, Any], name: str, place: str, required: bool = True) -> 
         return ""
     if not isinstance(value, str):
         raise DataError(f"{place}: {name} is {value!r}; wanted text")
-    return value
+    return _storable(value, name, place)
 
 
 def _line(**row: str) -> str:
@@ -184,6 +206,8 @@ def _line(**row: str) -> str:
 
 
 def _is_number(text: str) -> bool:
+    if "_" in text:  # Python reads 1_0 as ten
+        return False
     try:
         float(text)
     except ValueError:

@@ -38,6 +38,7 @@ from coderet.records import (
 )
 
 ROWS_A_CHUNK = 65_536
+LARGEST_GRADE = 1000
 _INDEX = "datasets.json"
 _CORPORA = "corpora.json"
 _SETTINGS = b"settings"
@@ -158,7 +159,11 @@ def read_corpus(folder: Path, name: str) -> Corpus:
 
 def corpora(folder: Path) -> list[str]:
     """The names of the corpora of the benchmark in folder, in the order they were collected."""
-    return list(read_json(folder / "corpora" / _CORPORA))
+    path = folder / "corpora" / _CORPORA
+    names = read_json(path)
+    if not isinstance(names, list) or not names or not all(isinstance(each, str) for each in names):
+        raise DataError(f"{path} is no list of names; {_collect_again(folder)}")
+    return names
 
 
 # Benchmarks
@@ -210,6 +215,16 @@ def _check(draft: Draft, corpus: Corpus) -> None:
         raise DataError(
             f"{draft.name}: {int((~np.isfinite(grades)).sum())} judgements have a grade that is not a number"
         )
+    if np.abs(grades).max(initial=0.0) > LARGEST_GRADE:
+        raise DataError(
+            f"{draft.name}: a judgement has grade {grades[np.abs(grades).argmax()]:g}; wanted at most {LARGEST_GRADE}, "
+            "for ndcg-exp gains 2**grade; scale the grades down"
+        )
+    if not (grades > 0).any():
+        raise DataError(
+            f"{draft.name}: none of {len(grades)} judgements says that a document is relevant (a grade above 0); "
+            "nothing could be scored"
+        )
     for column, known, what in (("query_id", ids, "queries"), ("document_id", corpus.ids, "documents")):
         missing = pc.invert(pc.is_in(draft.qrels[column], value_set=known.combine_chunks()))
         count = pc.sum(missing).as_py() or 0
@@ -226,17 +241,38 @@ def _check(draft: Draft, corpus: Corpus) -> None:
 
 def datasets(folder: Path) -> list[str]:
     """The names of the datasets of the benchmark in folder, in the order they were collected."""
-    return [each["name"] for each in read_json(folder / "queries" / _INDEX)]
+    return list(_entries(folder, "queries"))
+
+
+def _entries(folder: Path, part: str) -> dict[str, dict[str, Any]]:
+    """What stands of each dataset beside its queries or its qrels, by name."""
+    path = folder / part / _INDEX
+    try:
+        entries = {each["name"]: dict(each) for each in read_json(path)}
+    except (TypeError, KeyError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{path} is no list of datasets; {_collect_again(folder)}") from None
+    if not entries:
+        raise DataError(f"{path} names no dataset; {_collect_again(folder)}")
+    return entries
+
+
+def _collect_again(folder: Path) -> str:
+    return f"remove it and run: dvc repro collect@{folder.name}"
 
 
 def read_dataset(folder: Path, name: str, judged: bool = True) -> Dataset:
     """One dataset of the benchmark in folder, memory-mapped; not judged: without its qrels, as a search may see it."""
-    asked = {each["name"]: each for each in read_json(folder / "queries" / _INDEX)}[name]
+    asked = _entries(folder, "queries")[name]
     corpus = read_corpus(folder, asked["corpus"])
     queries = Queries(read_table(folder / "queries" / f"{name}.arrow"))
     if not judged:
         return Dataset(name, corpus, queries, Qrels(QRELS.empty_table()), asked["depth"])
-    metrics = {each["name"]: each for each in read_json(folder / "qrels" / _INDEX)}[name]["metrics"]
+    judged_by = _entries(folder, "qrels")
+    if name not in judged_by:
+        raise DataError(f"{folder / 'qrels' / _INDEX} lacks dataset {name}; {_collect_again(folder)}")
+    metrics = judged_by[name]["metrics"]
     qrels = Qrels(read_table(folder / "qrels" / f"{name}.arrow"))
     return Dataset(name, corpus, queries, qrels, asked["depth"], tuple(metrics))
 
@@ -250,7 +286,10 @@ def write_duplicates(folder: Path, name: str, groups: np.ndarray) -> None:
 def read_duplicates(folder: Path, name: str) -> np.ndarray | None:
     """What `write_duplicates` wrote, None where no two documents are equal."""
     path = folder / "qrels" / f"{name}.groups.npy"
-    return np.load(path) if path.exists() else None
+    try:
+        return np.load(path) if path.exists() else None
+    except (OSError, EOFError, ValueError) as error:
+        raise DataError(f"{path} is cut short ({error}); {_collect_again(folder)}") from None
 
 
 # Runs and scorecards

@@ -426,7 +426,7 @@ def _recovered(reader: _Reader, source: Source, found: list[Function]) -> list[F
     utf8 = source.utf8
     cuts = [_with_decorators(utf8, match.start()) for match in _DEFINITION.finditer(utf8)]
     pieces: list[Function] = []
-    for start, end in zip(cuts, [*cuts[1:], len(utf8)], strict=True):
+    for start, end in zip(cuts, [*cuts, len(utf8)][1:], strict=True):  # none where nothing is defined
         root = reader.parser.parse(utf8[start:end]).root_node
         pieces += _read(reader, root, source, start, utf8.count(b"\n", 0, start), True)
     sound = [function for function in found if not function.has_error]

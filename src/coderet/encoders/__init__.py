@@ -34,6 +34,8 @@ def prepare(settings: Mapping[str, Any], work: Path) -> Any:
 
     UnknownName for a kind that is not known or must be trained, and for settings that it does not have.
     """
+    if not isinstance(settings, Mapping):
+        raise registry.BadValue(f"fit.encoder is {settings!r}; wanted a mapping of settings")
     given = dict(settings)
     kind = str(given.pop("kind", None))
     ready = {name: place for name, place in ENCODERS.items() if name not in TOWERS}

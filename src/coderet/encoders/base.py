@@ -134,6 +134,10 @@ class DualEncoder(nn.Module):
                     f"{where}.{key} is not a setting of {kind}; known settings: {known}."
                     f"{registry.nearest(key, own | theirs)}"
                 )
+        registry.check_types(cls, {key: each for key, each in given.items() if key in own}, where)
+        registry.check_types(tower, {key: each for key, each in given.items() if key in theirs}, where)
+        for side in ("query", "document"):
+            registry.check_range(f"{where}.max_{side}_tokens", given.get(f"max_{side}_tokens", 1), 1)
         architecture = {key: value for key, value in given.items() if key in theirs}
         around = {key: value for key, value in given.items() if key in own}
         return cls(tokenizer, kind=kind, architecture=architecture, **around)

@@ -11,10 +11,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding, embedding_bag
 
+from coderet import registry
 from coderet.encoders import pooling as poolings
 from coderet.encoders.base import Tower
 from coderet.records import DataError
 
+LARGEST_DIM = 65_536
+LARGEST_DROPOUT = 0.99  # at 1 no text would keep a token
 WEIGHT_SCALE = 16.0  # length of the linear map at the start: logits of a few units then cost the vectors little room
 
 
@@ -35,6 +38,8 @@ class NeuralBagOfWords(Tower):
         super().__init__(dim)
         if pooling not in ("weighted", "mean", "max"):
             raise DataError(f"pooling is {pooling!r}; an nbow knows weighted, mean and max")
+        registry.check_range("dim", dim, 1, LARGEST_DIM)
+        registry.check_range("dropout", dropout, 0, LARGEST_DROPOUT)
         self.pooling, self.dropout, self.distinct = pooling, dropout, distinct
         self.table = nn.Embedding(vocabulary, dim, padding_idx=0)
         nn.init.normal_(self.table.weight, std=dim**-0.5)

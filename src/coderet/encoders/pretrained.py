@@ -19,7 +19,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import torch
-from safetensors import SafetensorError
 from torch.nn.functional import normalize
 from transformers import AutoModel, AutoTokenizer
 from transformers.utils import logging as transformers_logging
@@ -31,7 +30,7 @@ from coderet.encoders.encoding import Role
 from coderet.encoders.pooling import POOLINGS
 from coderet.encoders.tokenizer import Tokens, fast_content, truncated
 from coderet.records import DataError
-from coderet.registry import nearest
+from coderet.registry import check_range, nearest
 
 MODEL = "model"  # the model's own files, in the folder of a saved encoder
 BATCH_TOKENS = {"cpu": 4096, "cuda": 65_536}  # bounds the memory of a batch
@@ -190,6 +189,8 @@ class Pretrained:
 
     def _limit(self, asked: int | None, said: int | None) -> int:
         """What was asked, else what the folder says, else what the tokenizer and the model bear."""
+        if asked is not None:
+            check_range("max_tokens", asked, len(self._before) + len(self._after) + 1)
         places = getattr(self._model.config, "max_position_embeddings", None)
         known = [limit for limit in (self._tokenizer.model_max_length, places) if limit and limit < UNLIMITED]
         limit = asked or said or (min(known) if known else None)
@@ -205,7 +206,7 @@ def _open(folder: Path, dtype: torch.dtype) -> tuple[Any, Any]:
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         model = AutoModel.from_pretrained(folder, dtype=dtype, local_files_only=True)
-    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+    except Exception as error:  # transformers raises whatever a broken file makes of itself
         raise DataError(f"{folder} does not hold a whole model that transformers reads: {error}") from error
     if not tokenizer.is_fast:
         raise DataError(f"{folder} has a tokenizer without a fast version, which is not supported")

@@ -11,7 +11,9 @@ run does not change with the batch size or the number of threads.
 Left out: kinds that compare only some of the vectors (IVF, HNSW, ...). They join in `INDEXES`.
 """
 
+import errno
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -57,6 +59,7 @@ class Flat:
         DataError if a vector holds NaN or infinity (it names the documents) or if count or dim is not met.
         """
         check_similarity(similarity)
+        _reserve(folder / _VECTORS, count * dim * 4)
         kept = np.lib.format.open_memmap(folder / _VECTORS, mode="w+", dtype=np.float32, shape=(count, dim))
         done, zeros, largest = 0, 0, 0.0
         for ids, chunk in vectors:
@@ -90,9 +93,9 @@ class Flat:
         try:
             vectors = np.load(folder / _VECTORS, mmap_mode="r")
             facts = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+            return cls(vectors, facts["similarity"], facts["largest_norm"], facts["zero_vectors"])
+        except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
             raise DataError(f"{folder} does not hold a whole flat index ({error}); index again") from None
-        return cls(vectors, facts["similarity"], facts["largest_norm"], facts["zero_vectors"])
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -149,6 +152,17 @@ class Flat:
         pointers = (faiss.swig_ptr(each) for each in (scores, queries, self.vectors, rows))
         faiss.fvec_inner_products_by_idx(*pointers, self.dim, *rows.shape)  # type: ignore[attr-defined]
         return scores
+
+
+def _reserve(path: Path, size: int) -> None:
+    """OSError if so many bytes have no room: writing into a map of a full disk kills the process without a word."""
+    if size and hasattr(os, "posix_fallocate"):
+        with path.open("wb") as file:
+            try:
+                os.posix_fallocate(file.fileno(), 0, size)
+            except OSError as error:
+                if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                    raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def check_similarity(similarity: str) -> None:

@@ -78,6 +78,9 @@ def _kind(kind: str, where: str) -> Any:
 
 def _read(folder: Path) -> dict[str, Any]:
     try:
-        return json.loads((folder / _FILE).read_text(encoding="utf-8"))
+        found = json.loads((folder / _FILE).read_text(encoding="utf-8"))
+        if not isinstance(found, dict):
+            raise ValueError(f"{_FILE} is {found!r}")
+        return found
     except (OSError, ValueError) as error:
         raise DataError(f"{folder} holds no retriever ({error}); run: dvc repro fit@{folder.name}") from None

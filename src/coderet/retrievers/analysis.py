@@ -29,7 +29,7 @@ def check_analyzer(analyzer: str) -> None:
 
 def check_fields(text_fields: Iterable[str]) -> tuple[str, ...]:
     """text_fields as a tuple; DataError unless they are some of title and text, each once."""
-    fields = tuple(text_fields)
+    fields = tuple(text_fields) if isinstance(text_fields, Iterable) else ()
     if isinstance(text_fields, str) or not fields or len(set(fields)) < len(fields) or set(fields) - {"title", "text"}:
         raise DataError(f"text_fields is {text_fields!r}; wanted a list of one or both of title, text")
     return fields

@@ -62,7 +62,7 @@ class Bm25s(Bm25):
         try:
             rows = np.load(folder / _ROWS)
             scorer = bm25s.BM25.load(folder, mmap=True, show_progress=False) if len(rows) else None
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(f"{folder} does not hold a whole bm25s index ({error}); index again") from None
         return Bm25sSearcher(scorer, rows, self.analyzer)
 

@@ -19,7 +19,7 @@ def rrf(runs: Sequence[Run], *, k: float = 60, weights: Sequence[float] | None =
     given. DataError if the runs do not belong together.
     """
     factors = [1.0] * len(runs) if weights is None else [float(each) for each in weights]
-    if not runs or len(factors) != len(runs) or not all(0 <= each < np.inf for each in factors) or not k > -1:
+    if not runs or len(factors) != len(runs) or not all(0 <= each < np.inf for each in factors) or not 0 <= k < np.inf:
         raise DataError(
             f"{len(runs)} runs, weights {weights}, k {k}: wanted runs, a weight from 0 on for each, k from 0 on"
         )

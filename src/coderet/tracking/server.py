@@ -72,10 +72,10 @@ def connect(uri: str | None = None, experiment: str = EXPERIMENT) -> tuple[Any, 
     for name in ("alembic", "mlflow.store.db.utils"):
         logging.getLogger(name).setLevel(logging.WARNING)
     database = _sqlite_file(uri)
-    if database:
-        database.parent.mkdir(parents=True, exist_ok=True)
-    client = MlflowClient(tracking_uri=uri, registry_uri=uri)
     try:
+        if database:
+            database.parent.mkdir(parents=True, exist_ok=True)
+        client = MlflowClient(tracking_uri=uri, registry_uri=uri)
         with _environment(_FIRST_CALL):
             found = client.get_experiment_by_name(experiment)
     except Exception as error:

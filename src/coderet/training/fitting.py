@@ -15,6 +15,7 @@ import contextlib
 import hashlib
 import json
 import logging
+import math
 import sys
 import warnings
 from collections.abc import Mapping
@@ -58,6 +59,9 @@ def fit(
                 f"fit.{name} is not a setting; known settings: encoder, training."
                 f"{registry.nearest(name, ('encoder', 'training'))}"
             )
+    for name, section in given.items():
+        if not isinstance(section, Mapping):
+            raise registry.BadValue(f"fit.{name} is {section!r}; wanted a mapping of settings")
     training = registry.fit_arguments(train, given["training"], "fit.training")
     torch.manual_seed(seed)
     encoder = DualEncoder.build(vocabulary.load_vocabulary(tokenizers_folder), given["encoder"])
@@ -94,6 +98,19 @@ def train(
     negatives of each other; distinct_batches: no batch holds such pairs. start_from_rarity: tokens begin with weights
     by inverse document frequency. checkpoint_steps: save every so many steps beside each epoch's end, 0 for never.
     """
+    for name, value, low, high in (
+        ("batch", batch, 2, math.inf),  # of one pair there are no negatives
+        ("epochs", epochs, 1, math.inf),
+        ("patience", patience, 0, math.inf),
+        ("learning_rate", learning_rate, 1e-12, math.inf),
+        ("warmup", warmup, 0, math.inf),
+        ("temperature", temperature, 1e-4, math.inf),  # below, float32 knows no losses but 0 and infinity
+        ("valid_block", valid_block, 2, math.inf),
+        ("valid_blocks", valid_blocks, 1, math.inf),
+        ("checkpoint_steps", checkpoint_steps, 0, math.inf),
+        ("workers", workers, 0, math.inf),
+    ):
+        registry.check_range(f"fit.training.{name}", value, low, high)
     pairs = {name: _tokenised(name, pairs_folder, encoder, work) for name in ("train", "valid")}
     if start_from_rarity:
         weights = vocabulary.rarity(pairs["train"].tokens.values(), len(encoder.tokenizer))

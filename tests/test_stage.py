@@ -1,0 +1,36 @@
+import errno
+
+import pytest
+
+from coderet import stage
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device", "data/runs"), "make room and run it again"),
+        (OSError("7404 requested and 7136 written"), "make room and run it again"),
+        (PermissionError(errno.EACCES, "Permission denied", "data/runs"), "the right to write there"),
+        (KeyboardInterrupt(), "interrupted"),
+    ],
+)
+def test_what_a_person_can_mend_is_said_without_a_traceback(monkeypatch, capsys, error, said):
+    def main() -> None:
+        """A stage."""
+        raise error
+
+    monkeypatch.setattr("sys.argv", ["search.py"])
+    monkeypatch.delenv("CODERET_TRACEBACK", raising=False)
+    with pytest.raises(SystemExit):
+        stage.run(main)
+    assert said in capsys.readouterr().err
+
+
+def test_a_mistake_of_ours_keeps_its_traceback(monkeypatch):
+    def main() -> None:
+        """A stage."""
+        raise FileNotFoundError(errno.ENOENT, "No such file", "data/runs")
+
+    monkeypatch.setattr("sys.argv", ["search.py"])
+    with pytest.raises(FileNotFoundError):
+        stage.run(main)
