@@ -15,6 +15,7 @@ def main(benchmark: str, retriever: str) -> None:
     with stage.open(benchmark=benchmark, retriever=retriever) as job, efficiency.peak_memory() as memory:
         spec, timing, folder = job.params.retrievers[retriever], job.params.efficiency, paths.benchmark(benchmark)
         fitted = retrievers.load(paths.retriever(retriever), spec.spec)
+        settings = {**spec.spec, **fitted.description}
         datasets, names = {}, store.datasets(folder)
         with store.new_folder(paths.runs(benchmark, retriever)) as runs:
             for name in names:
@@ -23,7 +24,7 @@ def main(benchmark: str, retriever: str) -> None:
                 depth = dataset.depth or job.params.benchmarks[benchmark].depth
                 alone = lone_queries(searcher, dataset, depth, timing.single_queries, timing.warm_up)
                 run, batches = answer(searcher, dataset, depth, timing.batch_queries)
-                store.write_run(runs / f"{name}.arrow", run, spec.spec)
+                store.write_run(runs / f"{name}.arrow", run, settings)
                 cost = efficiency.of_queries(alone, batches, len(run), timing.batch_queries)
                 datasets[name] = cost.measured() | {"depth": depth, "seconds": float(batches.sum())}
         store.write_json(
@@ -31,7 +32,7 @@ def main(benchmark: str, retriever: str) -> None:
             {
                 "benchmark": benchmark,
                 "system": retriever,
-                "settings": spec.spec,
+                "settings": settings,
                 "datasets": datasets,
                 "headline": names[0],
                 "peak_memory_bytes": memory.bytes,

@@ -18,6 +18,7 @@ import yaml
 from coderet.registry import nearest
 
 FILE = Path("params.yaml")
+FUSED = 2  # runs that a fusion's stage in dvc.yaml depends on, for DVC cannot list the members of a list
 
 
 class ParamsError(ValueError):
@@ -222,8 +223,11 @@ def _check_grid(params: Params, where: str) -> None:
             raise ParamsError(f"{where}: grid.{axis} is empty; wanted at least one name")
     for name in grid.fusions:
         members = params.fusions[name].members
-        if not members or len(set(members)) != len(members):
-            raise ParamsError(f"{where}: fusions.{name}.members is {list(members)}; wanted different retrievers")
+        if len(members) != FUSED or len(set(members)) != len(members):
+            raise ParamsError(
+                f"{where}: fusions.{name}.members is {list(members)}; wanted {FUSED} different retrievers, "
+                f"whose runs the stage fuse-{name} of dvc.yaml depends on"
+            )
         for member in params.fusions[name].members:
             if member not in grid.retrievers:
                 raise ParamsError(

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -318,11 +318,14 @@ class Searcher(Protocol):
 class Retriever(Protocol):
     """What lies in models/retrievers/<name> and answers queries once a corpus is indexed.
 
-    parameters: how many numbers of it were learned.
+    parameters: how many numbers of it were learned. description: what it is, beyond its settings in params.yaml.
     """
 
     @property
     def parameters(self) -> int: ...
+
+    @property
+    def description(self) -> Mapping[str, Any]: ...
 
     def save(self, folder: Path) -> None:
         """Write everything that `load` needs into folder, which is new and empty."""

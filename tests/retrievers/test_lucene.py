@@ -56,6 +56,15 @@ def test_an_index_cut_short_is_an_error_in_few_words(corpus_of, tmp_path):
     Lucene().index(corpus, tmp_path)
     file = next(tmp_path.glob("*.tim"))
     file.write_bytes(file.read_bytes()[:-10])
+    with pytest.raises(DataError, match=r"\.tim: found \d+ bytes, wanted \d+ bytes; run: dvc repro index"):
+        Lucene().open(corpus, tmp_path)
+
+
+def test_an_index_whose_bytes_changed_is_an_error_in_few_words(corpus_of, tmp_path):
+    corpus = corpus_of({f"d{i}": f"a b{i}" for i in range(50)})
+    Lucene().index(corpus, tmp_path)
+    file = next(tmp_path.glob("*.tim"))
+    file.write_bytes(bytes(len(file.read_bytes())))
     with pytest.raises(java.JavaError, match=r"opening .* with Lucene: .*Corrupt") as caught:
         Lucene().open(corpus, tmp_path)
     assert len(str(caught.value)) < 600

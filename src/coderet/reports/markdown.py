@@ -14,7 +14,8 @@ def _page(page: Page) -> Iterator[str]:
     for warning in page.warnings:
         yield from ("", f"> **Warning:** {warning}")
     for section in page.sections:
-        yield from _section(section)
+        if section.points or any(isinstance(part, Table) for part in section.parts):
+            yield from _section(section)
 
 
 def _section(section: Section) -> Iterator[str]:

@@ -14,6 +14,8 @@ NONE = Cell("–", hint="not measured for this system")
 
 _SPEED = [name for name, unit in UNITS.items() if "/" in unit]
 
+_ALWAYS_TOLD = ("documents", "queries")  # other counts are left out where all are zero
+_NOT_OF_THE_DATA = ("kept_by_repository", "hardware", "threads", "seconds")  # they stay in mine.json
 _COUNTS = {
     "documents": "documents",
     "queries": "queries",
@@ -88,7 +90,7 @@ def _headline(results: Results, differences: Mapping[tuple[str, str, str], Diffe
         "results",
         "Results",
         f"▲ better than {baseline}, ▼ worse, ≈ not told apart from it: paired randomisation test over queries, "
-        f"Holm-corrected, 5 %. The best of a column is bold. Click a column's head to sort.",
+        f"Holm-corrected, 5 %. The best of a column is bold.",
         (Table(columns, rows),),
         _findings(results, differences, baseline),
     )
@@ -274,6 +276,7 @@ def _training(results: Results) -> Section | None:
 def _settings(results: Results) -> Section:
     """The settings that change what a figure means: what was read, cut into what, compared how."""
     names = ["kind", "analyzer", "text_fields", "similarity", "k1", "b", "members", "k"]
+    names += ["pooling", "max_tokens", "max_document_tokens", "query_prefix", "precision"]
     rows = []
     for system in results.systems:
         scored = ((b, results.of(system, b, "score").get("settings", {})) for b in results.benchmarks)
@@ -299,11 +302,13 @@ def _setting_text(value: object) -> str:
 
 def _data(results: Results) -> Section:
     rows = []
+    every = [counts for each in results.collected.values() for counts in each.get("datasets", {}).values()]
+    told = [name for name in _COUNTS if name in _ALWAYS_TOLD or any(counts.get(name) for counts in every)]
     for benchmark in results.benchmarks:
         for dataset, counts in results.collected.get(benchmark, {}).get("datasets", {}).items():
-            cells = [_number(counts[name]) if name in counts else NONE for name in _COUNTS]
+            cells = [_number(counts[name]) if name in counts else NONE for name in told]
             rows.append([Cell(benchmark, benchmark), Cell(dataset, dataset), *cells])
-    columns = [Column("Benchmark"), Column("Dataset"), *(Column(name, "", True) for name in _COUNTS.values())]
+    columns = [Column("Benchmark"), Column("Dataset"), *(Column(_COUNTS[name], "", True) for name in told)]
     parts = [Table(columns, rows, "Benchmarks")] if rows else []
     cut = [
         [Cell(system, system), Cell(benchmark, benchmark), *(_number(facts[name]) for name in _CUTS)]
@@ -314,7 +319,8 @@ def _data(results: Results) -> Section:
     if cut:
         columns = [Column("System"), Column("Benchmark"), *(Column(name, "", True) for name in _CUTS.values())]
         parts.append(Table(columns, cut, "Documents longer than an encoder reads"))
-    mined = [[Cell(name, name), _told(value)] for name, value in _leaves(results.mining)]
+    counts = {name: value for name, value in results.mining.items() if name not in _NOT_OF_THE_DATA}
+    mined = [[Cell(name, name), _told(value)] for name, value in _leaves(counts)]
     if mined:
         parts.append(
             Table([Column("Count"), Column("", "", True)], mined, "Mining of training pairs", folded=len(mined) > 40)

@@ -53,6 +53,11 @@ class Bm25:
         return {}
 
     @property
+    def description(self) -> dict[str, Any]:
+        """Nothing beyond its settings."""
+        return {}
+
+    @property
     def settings(self) -> dict[str, Any]:
         """All that an index of this retriever depends on."""
         return {

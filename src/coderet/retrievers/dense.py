@@ -23,6 +23,7 @@ class SavedEncoder(Encoder, Protocol):
     """An encoder that `coderet.encoders.load` reads from the folder it was saved in."""
 
     parameters_count: int
+    settings: Mapping[str, Any]
 
     def tokens(self, texts: pa.ChunkedArray, role: Literal["query", "document"]) -> Any: ...
 
@@ -70,6 +71,11 @@ class Dense:
     def parameters(self) -> int:
         """Numbers that were learned."""
         return self.encoder.parameters_count
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """Its encoder's settings, those included that the encoder's own folder gave."""
+        return {"encoder": dict(self.encoder.settings)}
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -152,7 +152,7 @@ def train(
         "pairs_per_second": steps * batch / seconds,
         "epochs": len(curve.rows),
         "steps": steps,
-        "best_epoch": checkpoints.best_epoch,
+        "best_epoch": checkpoints.best_epoch + 1,  # counted from 1, as `epochs` is
         "best_validation_mrr": checkpoints.best_score,
         "parameters": encoder.parameters_count,
         "queries_cut": tokens["query"].cut,
