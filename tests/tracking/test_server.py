@@ -13,7 +13,7 @@ from coderet.tracking import BadAddress, Unreachable, server
         ("mlruns", "sqlite:///mlruns/mlflow.db"),
         ("./my runs/", "sqlite:///./my runs/mlflow.db"),
         ("file:///srv/mlruns", "sqlite:////srv/mlruns/mlflow.db"),
-        ("C:\\work\\mlruns", "sqlite:///C:/work/mlruns/mlflow.db"),
+        ("C:\\data\\mlruns", "sqlite:///C:/data/mlruns/mlflow.db"),
     ],
 )
 def test_a_plain_folder_is_refused_with_the_sqlite_form_of_it(folder, instead):
