@@ -138,8 +138,8 @@ def test_figures_survive_as_json(results, root):
     assert (curve["x"], curve["y"]) == ([10, 20, 30], [0.1, 0.2, 0.3])
     points = figures["cost"]["functions · ndcg@10|queries answered per second (more is better)"]["data"]
     assert [(point["name"], point["x"], point["y"]) for point in points] == [
-        ("plain", [200.0], [25.0]),
         ("learned", [100.0], [90.0]),
+        ("plain", [200.0], [25.0]),
     ]
 
 

@@ -3,6 +3,7 @@
 Colours go by system and are the same in every plot. Fonts, grid and background are the page's, set where it is drawn.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -47,12 +48,11 @@ def quality_against_cost(results: Results) -> Plot | None:
 
 
 def _scatter(results: Results, benchmark: str, metric: str, cost: str, axis: str) -> Figure | None:
-    traces = []
     palette = colours(results.systems)
-    for system in results.systems:
-        mean, spent = results.mean(system, benchmark, metric), costs(results, system, benchmark)
-        if not mean or cost not in spent:
-            continue
+    told = [(system, results.mean(system, benchmark, metric), costs(results, system, benchmark)) for system in palette]
+    drawn = sorted((each for each in told if each[1] and cost in each[2]), key=lambda each: each[2][cost])
+    traces = []
+    for place, (system, mean, spent) in enumerate(drawn):
         traces.append(
             {
                 "type": "scatter",
@@ -62,7 +62,7 @@ def _scatter(results: Results, benchmark: str, metric: str, cost: str, axis: str
                 "y": [100 * mean["value"]],
                 "error_y": _error([mean]),
                 "text": [system],
-                "textposition": "top right",
+                "textposition": ("top right", "bottom right")[place % 2],  # neighbours would write over each other
                 "cliponaxis": False,
                 "marker": {"size": 12, "color": palette[system]},
                 "hovertemplate": _hover(system, mean, spent),
@@ -72,10 +72,17 @@ def _scatter(results: Results, benchmark: str, metric: str, cost: str, axis: str
         return None
     layout = {
         "showlegend": False,
-        "xaxis": {"title": {"text": axis}, "type": "log", "dtick": "D2"},
+        "xaxis": {"title": {"text": axis}, "type": "log", **_ticks([spent[cost] for _, _, spent in drawn])},
         "yaxis": {"title": {"text": f"{metric} × 100"}},
     }
     return {"data": traces, "layout": layout}
+
+
+def _ticks(values: list[float]) -> dict[str, Any]:
+    """1, 2 and 5 of every power of ten around the values, written out."""
+    low, high = (math.floor(math.log10(value)) for value in (min(values), max(values)))
+    places = [digit * 10.0**power for power in range(low, high + 2) for digit in (1, 2, 5)]
+    return {"tickvals": places, "ticktext": [figures.number(place) for place in places]}
 
 
 def _hover(system: str, mean: Mapping[str, Any], spent: Mapping[str, float]) -> str:
