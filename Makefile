@@ -10,7 +10,7 @@ export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: repro test lint ui log bench clean-work help
+.PHONY: data repro test lint ui log bench clean-work help
 
 help:            ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
@@ -23,6 +23,9 @@ repro: $(READY)  ## Fetch, mine, train, index, search, score, compare, log (PRES
 
 log: $(READY)    ## Copy what is not yet there into MLflow
 	cd $(HOME_OF_PRESET) && python $(CURDIR)/eval/log.py
+
+data: $(READY)   ## Find or fetch the files of a benchmark, and say what is missing: make data BENCHMARK=odex
+	cd $(HOME_OF_PRESET) && python $(CURDIR)/eval/gather.py $(BENCHMARK)
 
 ui: $(READY)     ## MLflow's page on http://127.0.0.1:5000
 	@case "$${MLFLOW_TRACKING_URI:-}" in http*) echo "MLflow's page is at $$MLFLOW_TRACKING_URI";; *) \

@@ -14,14 +14,17 @@ def main(benchmark: str) -> None:
     with stage.open(benchmark=benchmark) as job:
         spec, folder = job.params.benchmarks[benchmark], paths.benchmark(benchmark)
         where = f"params.yaml: benchmarks.{benchmark}"
-        collect = benchmarks.benchmark(spec.kind, f"{where}.kind").collect
-        settings = fit_arguments(collect, spec.settings, where)
+        facts = benchmarks.benchmark(spec.kind, f"{where}.kind")
+        settings = fit_arguments(facts.collect, spec.settings, where)
         report = {}
-        for name in store.write_benchmark(folder, collect(paths.raw(benchmark), **settings)):
+        for name in store.write_benchmark(folder, facts.collect(paths.raw(benchmark), **settings)):
             report[name], groups = census(store.read_dataset(folder, name))
             if groups is not None:
                 store.write_duplicates(folder, name, groups)
-        store.write_json(paths.result(benchmark, "collect"), {"benchmark": benchmark, "datasets": report})
+        store.write_json(
+            paths.result(benchmark, "collect"),
+            {"benchmark": benchmark, "choices": dict(facts.choices), "datasets": report},
+        )
 
 
 if __name__ == "__main__":

@@ -1,16 +1,16 @@
-"""Fetch the pinned files of a source or of a benchmark.
+"""Fetch the pinned files of a source.
 
-reads   params: sources.<name> or benchmarks.<name>.source
-writes  data/raw/<name>
+reads   params: sources.<source>
+writes  data/raw/<source>
 """
 
 from coderet import paths, stage
 from coderet.corpora import sources
 
 
-def main(name: str) -> None:
-    with stage.open(name=name) as job:
-        sources.fetch(job.params.pins(name), paths.raw(name), unpack=False)
+def main(source: str) -> None:
+    with stage.open(source=source) as job:
+        sources.fetch(job.params.sources[source], paths.raw(source), unpack=False)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ def main(benchmark: str, run: str) -> None:
                 "system": run,
                 "headline": facts.headline,
                 "mean": facts.mean,
+                "choices": dict(facts.choices),
                 "confidence": scoring.confidence,
                 "settings": store.run_settings(runs / f"{store.datasets(folder)[0]}.arrow"),
                 "inputs": store.identity(folder / "qrels", folder / "queries", runs),

@@ -65,7 +65,7 @@ def test_a_name_that_there_is_not_is_refused_with_the_nearest():
     with pytest.raises(ParamsError, match=r"retrievers has no entry 'bm52'; known: .* Did you mean bm25\?"):
         read.retrievers["bm52"]
     with pytest.raises(ParamsError, match="benchmarks has no entry 'package'"):
-        read.pins("package")
+        read.benchmarks["package"]
 
 
 def test_a_file_that_is_not_utf_8_is_refused(tmp_path):

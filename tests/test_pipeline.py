@@ -26,7 +26,7 @@ def outs(name: str) -> set[str]:
 
 def test_every_stage_writes_where_paths_says():
     assert outs("fetch") == {str(paths.raw("SOURCE"))}
-    assert outs("fetch-benchmark") == {str(paths.raw("BENCHMARK"))}
+    assert outs("gather") == {str(paths.raw("BENCHMARK"))}
     collected = {str(paths.benchmark("BENCHMARK") / part) for part in ("corpora", "queries", "qrels")}
     assert outs("collect") == collected | {str(paths.result("BENCHMARK", "collect"))}
     assert outs("mine") == {str(paths.PAIRS), str(paths.MINING_REPORT)}

@@ -78,11 +78,16 @@ class Fusion:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """kind names the reader, source the pinned files; depth is how many hits a query are kept."""
+    """kind names the reader, source the pinned files; depth is how many hits a query are kept.
+
+    A source of `official` stands for the files that the benchmark's own record names. Benchmarks of one group share its
+    weight in the mean over benchmarks; one without a group is a group of its own.
+    """
 
     kind: str
     source: tuple[str, ...]
     depth: int
+    group: str
     settings: Mapping[str, Any]
 
 
@@ -141,10 +146,6 @@ class Params:
     efficiency: Efficiency
     compare: Compare
     grid: Grid = field(repr=False)
-
-    def pins(self, name: str) -> tuple[str, ...]:
-        """The pinned files of the source or benchmark of that name."""
-        return self.sources[name] if name in self.sources else self.benchmarks[name].source
 
 
 def read(path: Path = FILE) -> Params:
@@ -277,7 +278,7 @@ _LIMITS: dict[tuple[type, str], tuple[float, float]] = {
 """The lowest and highest value, both allowed."""
 
 _OPEN = {Retriever: "search", Fusion: "settings", Benchmark: "settings"}
-_OPTIONAL: dict[type, dict[str, Any]] = {Retriever: {"fit": {}, "index": {}}}
+_OPTIONAL: dict[type, dict[str, Any]] = {Retriever: {"fit": {}, "index": {}}, Benchmark: {"group": ""}}
 
 
 def _record(kind: type, raw: Any, where: str) -> Any:

@@ -232,6 +232,7 @@ class Draft(NamedTuple):
     metrics: tuple[str, ...] = ()
     documents_expected: int | None = None
     queries_expected: int | None = None
+    judged: bool = True  # False: there are only questions, so that a run can be searched but not scored
 
 
 @dataclass(frozen=True, eq=False)
@@ -360,12 +361,44 @@ class Encoder(Protocol):
 
 
 @dataclass(frozen=True)
+class Released:
+    """A file of a benchmark as its authors released it, or a whole folder of them.
+
+    name: its path under data/raw/<benchmark>, with a slash at the end if it is a folder. sha256: of its content,
+    unpacked if it is a `.gz`; None for what is pinned otherwise, by a hub's commit. place: where it is to be had, a
+    line as in `corpora.pins` (`url:`, `hub:`); empty where no address gives it, and then how says how to come by it.
+    """
+
+    name: str
+    sha256: str | None
+    place: str = ""
+    how: str = ""
+
+
+@dataclass(frozen=True)
+class Published:
+    """Which figures of a paper a benchmark's are to be laid beside.
+
+    page: a file of data/published, without `.yaml`; column: the benchmark's name in its tables. differs: what of the
+    benchmark is not as it was in the paper, so that the figures may differ; empty where nothing is known to.
+    """
+
+    page: str
+    column: str
+    differs: str = ""
+
+
+@dataclass(frozen=True)
 class Benchmark:
-    """Facts about a benchmark; which files it is made of is in params.
+    """Facts about a benchmark; where its files come from may be changed in params.
 
     collect: yields the drafts of its datasets from the folder of its raw files; its settings in params are the
     keyword-only arguments.
-    metrics: what is computed; the first is the headline. mean: over all queries, or over datasets with equal weight.
+    metrics: what is computed; the first is the headline; none if it has no judgements, only questions. mean: over all
+    queries, or over datasets with equal weight.
+    files: what its raw files are, for `source: [official]`. choices: what was decided where a protocol leaves a choice;
+    written into every result. queries and documents: how many there are, in words. defects: what is known to be wrong
+    with it, and what is done about that.
     """
 
     name: str
@@ -374,8 +407,14 @@ class Benchmark:
     mean: Literal["queries", "datasets"] = "queries"
     licence: str = ""
     source: str = ""
-    notes: str = field(default="", compare=False)
+    files: tuple[Released, ...] = ()
+    choices: Mapping[str, str] = field(default_factory=dict, compare=False)
+    queries: str = ""
+    documents: str = ""
+    defects: tuple[str, ...] = ()
+    published: Published | None = None
 
     @property
     def headline(self) -> str:
-        return self.metrics[0]
+        """The metric that the benchmark is told by; empty if it has no judgements."""
+        return self.metrics[0] if self.metrics else ""

@@ -220,7 +220,7 @@ def _check(draft: Draft, corpus: Corpus) -> None:
             f"{draft.name}: a judgement has grade {grades[np.abs(grades).argmax()]:g}; wanted at most {LARGEST_GRADE}, "
             "for ndcg-exp gains 2**grade; scale the grades down"
         )
-    if not (grades > 0).any():
+    if draft.judged and not (grades > 0).any():
         raise DataError(
             f"{draft.name}: none of {len(grades)} judgements says that a document is relevant (a grade above 0); "
             "nothing could be scored"

@@ -91,11 +91,11 @@ def summary(
 ) -> dict[str, Any]:
     """The means of scorecards with their bootstrap intervals: of each dataset, and over all that have the metric.
 
-    mean: `queries` weighs every query alike, `datasets` every dataset. DataError if no query of any dataset has a
-    relevant document, for then there is nothing to take a mean of.
+    mean: `queries` weighs every query alike, `datasets` every dataset. DataError if metrics were asked for and no query
+    of any dataset has a relevant document, for then there is nothing to take a mean of.
     """
     judged = {name: card for name, card in cards.items() if len(card.query_ids)}
-    if not judged:
+    if not judged and any(card.values for card in cards.values()):
         raise DataError(f"no query of {', '.join(cards)} has a relevant document; check that the qrels belong to them")
 
     def figure(values: Sequence[np.ndarray]) -> dict[str, float]:

@@ -1,0 +1,77 @@
+"""The files of a benchmark: where they are looked for, what is checked, what is said when one is missing."""
+
+import gzip
+import hashlib
+import json
+
+import pytest
+
+from coderet.corpora import released
+from coderet.records import DataError, Released
+
+CONTENT = b'{"a": 1}\n{"a": 2}\n'
+FILE = Released("x/lines.jsonl", hashlib.sha256(CONTENT).hexdigest(), how="ask its authors")
+
+
+def _put(folder, name, content=CONTENT):
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    return path
+
+
+@pytest.mark.parametrize("name", ["x/lines.jsonl", "x/lines.jsonl.gz"])
+def test_what_a_person_put_there_is_kept_plain_or_packed(tmp_path, name):
+    path = _put(tmp_path / "raw", name)
+    (found,) = released.gather([FILE], tmp_path / "raw")
+    assert found.state == "there" and found.place == str(path)
+    assert [each["a"] for each in released.json_lines(tmp_path / "raw", "x/lines.jsonl")] == [1, 2]
+
+
+def test_the_mirror_is_looked_in_second_and_copied(tmp_path):
+    _put(tmp_path / "mirror", "x/lines.jsonl.gz")
+    (found,) = released.gather([FILE], tmp_path / "raw", tmp_path / "mirror")
+    assert found.state == "copied"
+    assert list(released.json_lines(tmp_path / "raw", "x/lines.jsonl")) == [{"a": 1}, {"a": 2}]
+
+
+def test_a_file_of_another_hash_is_refused_and_left_where_it_is(tmp_path):
+    path = _put(tmp_path / "raw", "x/lines.jsonl", CONTENT + b"{}")
+    with pytest.raises(DataError, match=r"has SHA-256 .*, wanted"):
+        released.gather([FILE], tmp_path / "raw", tmp_path / "mirror")
+    assert path.read_bytes() == CONTENT + b"{}"
+
+
+def test_a_packed_file_cut_short_is_refused(tmp_path):
+    path = _put(tmp_path / "raw", "x/lines.jsonl.gz")
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(DataError, match="is not whole"):
+        released.gather([FILE], tmp_path / "raw")
+
+
+def test_what_cannot_be_had_is_named_with_where_it_comes_from(tmp_path):
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw" / "other.txt").write_text("of another benchmark")
+    found = released.gather([FILE], tmp_path / "raw")
+    assert [each.state for each in found] == ["missing"]
+    with pytest.raises(DataError, match=r"(?s)odex lacks 1 of 1 files.*x/lines.jsonl: ask its authors.*other.txt"):
+        released.require(found, "odex", tmp_path / "raw")
+
+
+def test_an_address_that_refuses_is_a_missing_file_with_the_address(tmp_path):
+    file = Released("a.txt", hashlib.sha256(b"a").hexdigest(), "url:http://127.0.0.1:9/a.txt")
+    (found,) = released.gather([file], tmp_path / "raw")
+    assert found.state == "missing" and "http://127.0.0.1:9/a.txt" in found.place
+
+
+def test_a_line_that_is_no_json_is_named(tmp_path):
+    _put(tmp_path, "bad.jsonl", b'{"a": 1}\n{"a": \n')
+    with pytest.raises(DataError, match="line 2 is not JSON"):
+        list(released.json_lines(tmp_path, "bad.jsonl"))
+
+
+def test_a_whole_file_of_json_and_of_text(tmp_path):
+    _put(tmp_path, "whole.json.gz", json.dumps({"k": [1]}).encode())
+    _put(tmp_path, "code.txt", "a\u2028b\nc\n".encode())
+    assert released.json_whole(tmp_path, "whole.json") == {"k": [1]}
+    assert released.text_lines(tmp_path, "code.txt") == ["a\u2028b", "c"]
