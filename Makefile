@@ -10,7 +10,7 @@ export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: data repro test lint ui log bench clean-work help
+.PHONY: repro data docs test lint ui log bench clean-work help
 
 help:            ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
@@ -26,6 +26,9 @@ log: $(READY)    ## Copy what is not yet there into MLflow
 
 data: $(READY)   ## Find or fetch the files of a benchmark, and say what is missing: make data BENCHMARK=odex
 	cd $(HOME_OF_PRESET) && python $(CURDIR)/eval/gather.py $(BENCHMARK)
+
+docs: $(READY)   ## Write docs/benchmarks.md from the records of the benchmarks
+	python docs/generate.py
 
 ui: $(READY)     ## MLflow's page on http://127.0.0.1:5000
 	@case "$${MLFLOW_TRACKING_URI:-}" in http*) echo "MLflow's page is at $$MLFLOW_TRACKING_URI";; *) \

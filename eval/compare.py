@@ -5,8 +5,9 @@ writes  eval/report.md  eval/report.html  eval/summary.json
 """
 
 import sys
+from dataclasses import asdict
 
-from coderet import paths, reports, stage
+from coderet import benchmarks, paths, reports, stage
 from coderet.corpora import store
 
 
@@ -14,15 +15,20 @@ def main() -> None:
     with stage.open() as job:
         grid, compare = job.params.grid, job.params.compare
         results = reports.read(grid.benchmarks, grid.retrievers, grid.fusions, grid.trained)
-        published = reports.published_rows(paths.published(job.params.code), grid.benchmarks)
+        specs = {name: job.params.benchmarks[name] for name in grid.benchmarks}
+        papers = {name: benchmarks.benchmark(spec.kind).published for name, spec in specs.items()}
+        published = reports.published_rows(paths.published(job.params.code), papers)
+        differs = {name: paper.differs for name, paper in papers.items() if paper and paper.differs}
+        grouped = {name: spec.group for name, spec in specs.items()}
         differences = reports.differences(
             results, compare.baseline, permutations=compare.permutations, seed=job.params.seed
         )
         warnings = reports.all_warnings(results)
         for each in [*warnings, *(f"{path} is missing" for path in results.missing)]:
             print(f"warning: {each}", file=sys.stderr)
-        page = reports.report(results, published, differences, compare.baseline, warnings)
-        store.write_json(paths.SUMMARY, {"rows": reports.summary_rows(results, published)})
+        page = reports.report(results, published, differences, compare.baseline, warnings, grouped, differs)
+        means = {system: asdict(each) for system, each in reports.group_means(results, grouped).items()}
+        store.write_json(paths.SUMMARY, {"rows": reports.summary_rows(results, published), "groups": means})
         for path, text in (
             (paths.REPORT_MARKDOWN, reports.as_markdown(page)),
             (paths.REPORT_HTML, reports.as_html(page)),

@@ -37,10 +37,9 @@ def main() -> None:
             )
             for system in grid.runs
         ]
-        published = reports.published_rows(paths.published(params.code), grid.benchmarks)
         report = [paths.REPORT_MARKDOWN, paths.REPORT_HTML, paths.SUMMARY]
         others = [
-            *tracking.entries.of_published(published, name_of_grid),
+            *tracking.entries.of_published(store.read_json(paths.SUMMARY)["rows"], name_of_grid),
             tracking.entries.of_report(report, name_of_grid),
         ]
         try:

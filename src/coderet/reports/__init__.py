@@ -5,6 +5,7 @@ both, `report` the page that `as_markdown` and `as_html` put into words.
 """
 
 from coderet.reports.comparison import all_warnings, differences
+from coderet.reports.groups import group_means
 from coderet.reports.html import as_html
 from coderet.reports.markdown import as_markdown
 from coderet.reports.published import published_rows
@@ -19,6 +20,7 @@ __all__ = [
     "as_markdown",
     "costs",
     "differences",
+    "group_means",
     "hardware",
     "published_rows",
     "read",

@@ -1,67 +1,107 @@
 """Papers' figures for the benchmarks of the grid, as rows of the summary; from the files in data/published.
 
+A benchmark says which column of which page its figures are to be laid beside (`records.Published`). The columns are
+
+- `coderag_bench`: the benchmarks of table 3 (`mbpp`);
+- `codesearchnet`: `mrr-<language>` and `challenge-<language>`, `all` for the run over all languages in one pool, and
+  `challenge-average` for the plain mean of the six;
+- `coir`: `coir-2024/<task>`, the project's page, and `mteb/<task>`, the results repository.
+
 Percentages become fractions. A figure that the paper does not print (a dash, a blank) gives no row.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from coderet.records import DataError
-
-CODERAG_BENCH = "coderag_bench.yaml"
-CODESEARCHNET = "codesearchnet.yaml"
+from coderet.records import DataError, Published
 
 Row = dict[str, Any]
+Figure = tuple[str, str, str, float, str]  # column, system, metric, value as a fraction, where it is printed
 
 
-def published_rows(folder: Path, benchmarks: Iterable[str]) -> list[Row]:
-    """Every published figure for one of benchmarks, in the files' order; DataError if a file is missing."""
-    wanted = set(benchmarks)
-    found = [*_coderag_bench(_read(folder / CODERAG_BENCH)), *_codesearchnet(_read(folder / CODESEARCHNET))]
-    return [row for row in found if row["benchmark"] in wanted]
+def published_rows(folder: Path, wanted: Mapping[str, Published | None]) -> list[Row]:
+    """Every published figure for the wanted benchmarks, by benchmark; DataError if a file or a column is missing."""
+    pages = {each.page: _page(folder, each.page) for each in wanted.values() if each}
+    rows = []
+    for benchmark, published in wanted.items():
+        if published is None:
+            continue
+        figures = [each for each in pages[published.page] if each[0] == published.column]
+        if not figures:
+            known = ", ".join(dict.fromkeys(each[0] for each in pages[published.page]))
+            raise DataError(f"{published.page} has no figures for {published.column!r}; known: {known}")
+        rows += [_row(system, benchmark, *rest) for _, system, *rest in figures]
+    return rows
 
 
-def _coderag_bench(page: Any) -> Iterator[Row]:
-    """Table 3: retrievers by benchmark. The columns bear the benchmarks' names, but for the printed average."""
+def _page(folder: Path, name: str) -> list[Figure]:
+    if name not in _READERS:
+        raise DataError(f"no published page is called {name!r}; known: {', '.join(_READERS)}")
+    path = folder / f"{name}.yaml"
+    try:
+        return list(_READERS[name](yaml.safe_load(path.read_text(encoding="utf-8"))))
+    except FileNotFoundError:
+        raise DataError(f"{path} is missing; it lies in git: git checkout -- {path}") from None
+
+
+def _coderag_bench(page: Any) -> Iterator[Figure]:
+    """Table 3: retrievers by benchmark."""
     for system, cells in page["tables"]["t3"]["rows"].items():
         for benchmark, percent in cells.items():
             if percent is not None and benchmark != "avg":
-                yield _row(system, benchmark, "all", "ndcg@10", percent / 100, "queries", "CodeRAG-Bench table 3")
+                yield benchmark, system, "ndcg@10", percent / 100, "CodeRAG-Bench table 3"
 
 
-def _codesearchnet(page: Any) -> Iterator[Row]:
-    """MRR among 999 distractors, by language: the direction of the 2019 paper. Encoders of one name are one system.
+def _codesearchnet(page: Any) -> Iterator[Figure]:
+    """MRR among 999 distractors, in the direction of the 2019 code; NDCG of the Challenge. Encoders of one name are one
+    system."""
+    languages = page["languages"]
+    tables = (
+        ("mrr_999_distractors", "mrr", "all", "mrr-1000-paper", "CodeSearchNet MRR table"),
+        ("ndcg_within", "challenge", "average", "ndcg-within", "CodeSearchNet NDCG table, within"),
+        ("ndcg_all", "challenge", "average", "ndcg-all", "CodeSearchNet NDCG table, all"),
+    )
+    for table, prefix, last, metric, source in tables:
+        for entry in page[table]:
+            system = "+".join(dict.fromkeys([entry["text_encoder"], entry["code_encoder"]]))
+            for column, score in zip([*languages, last], entry["scores"], strict=True):
+                yield f"{prefix}-{column}", system, metric, score, source
 
-    The last score is the run over all languages in one pool, which no dataset of ours is.
-    """
-    for entry in page["mrr_999_distractors"]:
-        encoders = dict.fromkeys([entry["text_encoder"], entry["code_encoder"]])
-        for language, score in zip(page["languages"], entry["scores"], strict=False):
-            source = "CodeSearchNet MRR table"
-            yield _row("+".join(encoders), "codesearchnet", language, "mrr-1000-paper", score, "queries", source)
+
+def _coir(page: Any) -> Iterator[Figure]:
+    """nDCG@10 by task, by the project's own protocol and by mteb's."""
+    tables = (
+        ("leaderboard_coir", "coir-2024", "CoIR project page, 2025-02"),
+        ("leaderboard_mteb", "mteb", "mteb results repository"),
+    )
+    for table, choices, source in tables:
+        for entry in page[table]["rows"]:
+            for task, percent in zip(page[table]["columns"], entry["scores"], strict=False):
+                if percent is not None:
+                    yield f"{choices}/{task}", entry["model"], "ndcg@10", percent / 100, source
 
 
-def _row(system: str, benchmark: str, dataset: str, metric: str, value: float, mean: str, source: str) -> Row:
+_READERS: dict[str, Callable[[Any], Iterator[Figure]]] = {
+    "coderag_bench": _coderag_bench,
+    "codesearchnet": _codesearchnet,
+    "coir": _coir,
+}
+
+
+def _row(system: str, benchmark: str, metric: str, value: float, source: str) -> Row:
     return {
-        "system": system,
+        "system": system.rpartition("/")[2].lower().replace("_", "-"),
         "benchmark": benchmark,
-        "dataset": dataset,
+        "dataset": "all",
         "metric": metric,
         "value": round(value, 6),
         "low": None,
         "high": None,
         "queries": None,
-        "mean": mean,
+        "mean": None,
         "source": f"published:{source}",
         "unit": "fraction",
     }
-
-
-def _read(path: Path) -> Any:
-    try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise DataError(f"{path} is missing; it lies in git: git checkout -- {path}") from None

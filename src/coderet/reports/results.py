@@ -43,7 +43,7 @@ class Results:
     def metrics(self, benchmark: str) -> list[str]:
         """Every metric that some system has on the benchmark, the headline first."""
         scores = [self.of(system, benchmark, "score") for system in self.systems]
-        names = [score["headline"] for score in scores if "headline" in score]
+        names = [score["headline"] for score in scores if score.get("headline")]
         return list(dict.fromkeys(names + [name for score in scores for name in score.get("all", {})]))
 
     def leading_metrics(self, benchmark: str) -> list[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from coderet.reports import comparison, figures, plots
+from coderet.reports import comparison, figures, groups, plots
 from coderet.reports.comparison import Difference, setting
 from coderet.reports.page import Cell, Column, Page, Plot, Section, Table
 from coderet.reports.results import UNITS, Results, costs, hardware, headline
@@ -39,13 +39,16 @@ def report(
     differences: Mapping[tuple[str, str, str], Difference],
     baseline: str,
     warnings: Sequence[str] = (),
+    grouped: Mapping[str, str] | None = None,
+    differs: Mapping[str, str] | None = None,
 ) -> Page:
-    """The whole report."""
+    """The whole report. grouped: each benchmark's group; differs: why its figures may not be those of the paper."""
     sections = [
         _headline(results, differences, baseline),
+        groups.section(results, grouped or {}),
         _quality_and_cost(results),
         _every_metric(results, published),
-        _published(results, published),
+        _published(results, published, differs or {}),
         _efficiency(results),
         _training(results),
         _settings(results),
@@ -187,7 +190,7 @@ def _by_dataset(results: Results, benchmark: str) -> Iterable[Table]:
     return [Table(columns, rows, f"{benchmark} by dataset", folded=True)]
 
 
-def _published(results: Results, published: Sequence[Row]) -> Section | None:
+def _published(results: Results, published: Sequence[Row], differs: Mapping[str, str]) -> Section | None:
     if not published:
         return None
     rows = []
@@ -205,7 +208,10 @@ def _published(results: Results, published: Sequence[Row]) -> Section | None:
     columns = [Column("System"), Column("Benchmark"), Column("Metric"), Column("Source")]
     columns += [Column("Paper", "", True), Column("Here", "", True), Column("Difference", "", True)]
     lead = "What papers print for these benchmarks, beside what was measured here for the system of the same name."
-    return Section("published", "Published figures", lead, (Table(columns, rows),))
+    why = [
+        f"{name}: {differs[name]}" for name in dict.fromkeys(row["benchmark"] for row in published) if name in differs
+    ]
+    return Section("published", "Published figures", lead, (Table(columns, rows),), why)
 
 
 def _ours(results: Results, row: Row) -> Mapping[str, Any]:
