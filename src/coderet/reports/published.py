@@ -33,7 +33,7 @@ def published_rows(folder: Path, wanted: Mapping[str, Published | None]) -> list
         if not figures:
             known = ", ".join(dict.fromkeys(each[0] for each in pages[published.page]))
             raise DataError(f"{published.page} has no figures for {published.column!r}; known: {known}")
-        rows += [_row(system, benchmark, *rest) for _, system, *rest in figures]
+        rows += [_row(benchmark, figure) for figure in figures]
     return rows
 
 
@@ -91,7 +91,8 @@ _READERS: dict[str, Callable[[Any], Iterator[Figure]]] = {
 }
 
 
-def _row(system: str, benchmark: str, metric: str, value: float, source: str) -> Row:
+def _row(benchmark: str, figure: Figure) -> Row:
+    _, system, metric, value, source = figure
     return {
         "system": system.rpartition("/")[2].lower().replace("_", "-"),
         "benchmark": benchmark,
