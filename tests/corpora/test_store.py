@@ -171,3 +171,11 @@ def test_groups_cut_short_are_an_error_that_names_them(tmp_path):
         with pytest.raises(DataError, match="is cut short"):
             store.read_duplicates(tmp_path / "b", "d")
         store.write_duplicates(tmp_path / "b", "d", np.zeros(3))
+
+
+def test_a_dataset_of_questions_only_is_kept_if_it_says_so(tmp_path):
+    unjudged = draft(gold=())
+    with pytest.raises(DataError, match="none of 0 judgements"):
+        store.write_benchmark(tmp_path / "b", [unjudged])
+    store.write_benchmark(tmp_path / "b", [unjudged._replace(judged=False)])
+    assert len(store.read_dataset(tmp_path / "b", "only").qrels) == 0

@@ -121,3 +121,18 @@ def test_a_benchmark_without_any_relevant_document_has_no_mean():
     card = scorecards.score(dataset(documents, ["q"], {"q": {"a": 0}}), run(documents, {"q": {"a": 1.0}}), ["hit@1"])
     with pytest.raises(DataError, match="no query of d has a relevant document"):
         scorecards.summary({"d": card}, "queries", 100, 0.95, 0)
+
+
+def test_where_no_metric_is_asked_for_there_is_no_mean_and_no_error():
+    documents = corpus("d1", "d2")
+    card = scorecards.score(dataset(documents, ["q1"], {}), run(documents, {"q1": {"d1": 1.0}}), [])
+    summary = scorecards.summary({"d": card}, "queries", 10, 0.95, 0)
+    assert summary["all"] == {} and summary["datasets"]["d"]["counts"]["without_relevant"] == 1
+    with pytest.raises(DataError, match="no query of d has a relevant document"):
+        scorecards.summary(
+            {"d": scorecards.score(dataset(documents, ["q1"], {}), run(documents, {"q1": {"d1": 1.0}}), ["mrr"])},
+            "queries",
+            10,
+            0.95,
+            0,
+        )

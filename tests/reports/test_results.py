@@ -75,3 +75,10 @@ def test_what_was_not_measured_has_no_cost_and_is_not_zero(results):
 def test_the_machine_is_told_in_words(results):
     assert reports.hardware(results, "plain", "functions") == "Imaginary 9000, 2 cores, 8 GiB, no accelerator"
     assert reports.hardware(results, "both", "functions") == ""
+
+
+def test_a_file_of_another_shape_is_an_error_that_names_it(root):
+    path = root / paths.result("functions", "plain", "score")
+    path.write_text("[1]", encoding="utf-8")
+    with pytest.raises(DataError, match=r"score\.json holds list, wanted an object"):
+        imagined.read(root)

@@ -11,6 +11,7 @@ from typing import Any
 
 from coderet import paths
 from coderet.corpora import store
+from coderet.records import DataError
 
 Json = Mapping[str, Any]
 
@@ -71,7 +72,10 @@ def read(
 
     def read_or_miss(path: Path) -> Json | None:
         if (root / path).exists():
-            return store.read_json(root / path)
+            found = store.read_json(root / path)
+            if not isinstance(found, Mapping):
+                raise DataError(f"{path} holds {type(found).__name__}, wanted an object; remove it and run: dvc repro")
+            return found
         missing.append(path.as_posix())
         return None
 
