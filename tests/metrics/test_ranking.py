@@ -60,6 +60,15 @@ GRADES = ((0, 5, 3), (0, 7, 2), (0, 9, 1), (0, 8, 0))
         ("hit", 1),
         ("hit@1", 0),
         ("hit@2", 1),
+        # The judged hits are rows 8, 9 and 5, of grades 0, 1 and 3; row 7, of grade 2, is not found.
+        ("ndcg-all", (1 / math.log2(3) + 7 / math.log2(5)) / (7 + 3 / math.log2(3) + 1 / 2)),
+        ("ndcg-within", (1 / math.log2(3) + 7 / 2) / (7 + 3 / math.log2(3) + 1 / 2)),
+        ("ndcg-within@2", (1 / math.log2(3)) / (7 + 3 / math.log2(3))),
+        ("ndcg-reranked", (1 / math.log2(3) + 7 / 2 + 3 / math.log2(5)) / (7 + 3 / math.log2(3) + 1 / 2)),
+        ("judged", 3 / 4),
+        ("judged@1", 1),
+        ("judged@10", 3 / 4),
+        ("bpref", (0 + 0) / 3),
     ],
 )
 def test_a_metric_has_the_value_worked_out_by_hand(metric, value):
@@ -148,7 +157,7 @@ def test_d2_queries_with_a_relevant_document_make_up_the_mean_and_the_others_are
     assert evaluation.queries.tolist() == [0, 1, 2]
     assert evaluation.values["ndcg@10"].tolist() == [1, 0, 0]
     assert evaluation.counts == ranking.Counts(
-        scored=3, missing=1, without_hits=1, gold_in_tie=0, without_relevant=2, unknown=1, depth=1
+        scored=3, missing=1, without_hits=1, gold_in_tie=0, cut_in_tie=0, without_relevant=2, unknown=1, depth=1
     )
     without = evaluate(
         np.array([0, 1]), rows[:2], scores[:2], judged((0, 3, 1), (1, 2, 1), (2, 1, 1), query_count=3), ["ndcg@10"]
@@ -205,7 +214,8 @@ def test_a_group_has_its_members_highest_grade_and_is_one_relevant_item():
 @given(st.data())
 def test_folding_changes_nothing_where_no_text_comes_twice(data):
     judgements, run = data.draw(st.tuples(qrels(), runs()))
-    names = [f"{kind}{cutoff}" for kind in ranking.METRICS for cutoff in ("", "@2")]
+    names = [f"{kind}{cutoff}" for kind in ranking.METRICS for cutoff in ("", "@2") if kind + cutoff != "bpref@2"]
+    names += [f"{name}-{order}" for name in names for order in ("expected", "best", "worst")]
     folded = [f"{name}-folded" for name in names]
     evaluation = evaluate(
         *columns(run), judged(*judgements, query_count=QUERIES), names + folded, np.arange(DOCUMENTS)[::-1]
@@ -272,6 +282,22 @@ def test_all_metrics_agree_with_trec_eval_on_ties_negative_grades_and_missing_qu
         assert ours.values[name] == pytest.approx(wanted, abs=1e-6), name
 
 
+@settings(max_examples=100, deadline=None)
+@given(qrels(), runs())
+def test_bpref_agrees_with_trec_eval_which_takes_negative_grades_for_unjudged(judgements, run):
+    judgements = [each for each in judgements if each[2] >= 0]
+    ours = evaluate(*columns(run), judged(*judgements, query_count=QUERIES), ["bpref"])
+    their_qrels: dict[str, dict[str, int]] = {}
+    for query, row, grade in judgements:
+        their_qrels.setdefault(str(query), {})[f"d{DOCUMENTS - row}"] = grade
+    their_run = {
+        str(query): {f"d{DOCUMENTS - row}": score for row, score in hits.items()} for query, hits in run.items()
+    }
+    theirs = pytrec_eval.RelevanceEvaluator(their_qrels, {"bpref"}).evaluate(their_run)
+    wanted = [theirs.get(str(query), {}).get("bpref", 0.0) for query in ours.queries]
+    assert ours.values["bpref"] == pytest.approx(wanted, abs=1e-6)
+
+
 def test_blocks_of_queries_do_not_show_in_the_result(monkeypatch):
     random = np.random.default_rng(0)
     rows = random.permuted(np.tile(np.arange(9), (7, 1)), axis=1)
@@ -292,6 +318,7 @@ def test_blocks_of_queries_do_not_show_in_the_result(monkeypatch):
 def test_a_name_is_taken_apart():
     assert parse("ndcg-exp@10-folded") == ranking.Metric("ndcg-exp", 10, True)
     assert parse("mrr") == ranking.Metric("mrr", None, False)
+    assert parse("ndcg-exp@10-expected-folded") == ranking.Metric("ndcg-exp", 10, True, "expected")
 
 
 @pytest.mark.parametrize("name", ["ncdg@10", "ndcg@0", "ndcg@", "ndcg@10.5", "mrr-1000", "", "recall @5"])
@@ -300,9 +327,15 @@ def test_an_unknown_name_is_refused(name):
         parse(name)
 
 
-def test_the_nearest_name_is_offered():
+@pytest.mark.parametrize("name", ["ncdg@10", "ncdg@10-expected", "ncdg-best-folded"])
+def test_the_nearest_name_is_offered(name):
     with pytest.raises(UnknownName, match=r"Did you mean ndcg\?"):
-        parse("ncdg@10")
+        parse(name)
+
+
+def test_bpref_has_no_cutoff():
+    with pytest.raises(UnknownName, match="write bpref-best"):
+        parse("bpref@10-best")
 
 
 def test_folded_metrics_without_groups_are_refused():

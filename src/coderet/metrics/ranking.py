@@ -1,47 +1,33 @@
 """Ranking metrics: a run's hits against the judgements of its queries, in columns.
 
-Definitions are trec_eval's (https://github.com/usnistgov/trec_eval) where it has one: nDCG with linear gain (Jarvelin
-and Kekalainen, 2002), MRR, MAP, precision, recall and hit (its `success`). `ndcg-exp` has gain 2**grade - 1 (Burges et
-al., 2005). A document is relevant if its grade is above 0; one that nobody judged, or judged 0 or less, earns nothing.
+`measures.py` says what a ranking is worth; here a run is put in order, held against the qrels and read in the ways that
+a metric's name asks for. Names are `ndcg@10`, `mrr`, `recall@100`: the number is the cutoff, without one the whole run
+counts. Two endings change the reading, the second after the first:
 
-Names are `ndcg@10`, `mrr`, `recall@100`: the number is the cutoff, without one the whole run counts. `-folded` at the
-end (`ndcg@10-folded`) is the duplicate-aware reading: documents of one group are one item, which stands where the best
-of them was ranked and has the highest grade among them.
+- `-expected`, `-best`, `-worst` (`ndcg@10-expected`): over all orders of equal scores; see `ties.py`;
+- `-folded` (`ndcg@10-folded`): duplicate-aware. Documents of one group are one item, which stands where the best of
+  them was ranked and has the highest grade among them.
 
-One tie rule for all: equal scores rank in descending document id. Corpora are stored in that order, so here it reads
-"the lower row first". Which queries count: those with a relevant document. One of them that the run lacks scores 0; the
-others are left out of the mean, and each kind is counted.
-
-Left out: measures that know unjudged from irrelevant (bpref, condensed lists), and averages over the orders of a tie.
+One tie rule for all else: equal scores rank in descending document id. Corpora are stored in that order, so here it
+reads "the lower row first". Which queries count: those with a relevant document. One of them that the run lacks scores
+0; the others are left out of the mean, and each kind is counted.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
+from coderet.metrics import ties
+from coderet.metrics.measures import METRICS, Ranking, Reading, ordinals
 from coderet.records import DataError
 from coderet.registry import UnknownName, nearest
 
 LARGEST_ROW = 2**32 - 2  # rows share 64 bits with a score or a query; the last of the 32-bit numbers is kept free
 
 _QUERIES_AT_ONCE = 8192  # bounds the memory of scoring: of a memory-mapped run only so many lines are held
-
-
-@dataclass(frozen=True)
-class Relevant:
-    """Relevant documents in columns of one length, sorted by query and within a query by rank."""
-
-    queries: np.ndarray  # (R,) int64
-    ranks: np.ndarray  # (R,) int64, counted from 1
-    grades: np.ndarray  # (R,) float64, above 0
-
-    @cached_property
-    def ordinals(self) -> np.ndarray:
-        """(R,) int64: 1 for the first relevant document of its query, 2 for the second, and so on."""
-        return _ordinals(self.queries)
 
 
 @dataclass(frozen=True)
@@ -74,25 +60,23 @@ class Judgements:
             raise DataError(f"{repeated} judgements name a query and document again: keep one for each such pair")
 
     @cached_property
-    def relevant(self) -> tuple[np.ndarray, np.ndarray]:
-        """Keys (R,) int64 of the relevant documents, ascending, and their grades (R,)."""
-        above = self.grades > 0
-        keys = _keys(self.queries[above], self.rows[above])
+    def by_key(self) -> tuple[np.ndarray, np.ndarray]:
+        """Keys (P,) int64 of the judged documents, ascending, and their grades (P,)."""
+        keys = _keys(self.queries, self.rows)
         order = np.argsort(keys)
-        return keys[order], self.grades[above][order]
+        return keys[order], self.grades[order]
 
     @cached_property
-    def ideal(self) -> Relevant:
-        """The best ranking there is: each query's relevant documents by falling grade, ranks 1, 2, ..."""
-        above = self.grades > 0
-        order = np.lexsort((-self.grades[above], self.queries[above]))
-        queries = self.queries[above][order]
-        return Relevant(queries, _ordinals(queries), self.grades[above][order])
+    def pool(self) -> Ranking:
+        """The best ranking there is: each query's judged documents by falling grade, ranks 1, 2, ..."""
+        order = np.lexsort((-self.grades, self.queries))
+        queries = self.queries[order]
+        return Ranking.settled(queries, ordinals(queries), self.grades[order])
 
     @cached_property
     def relevant_counts(self) -> np.ndarray:
         """(query_count,) int64: how many relevant documents each query has."""
-        return np.bincount(self.ideal.queries, minlength=self.query_count)
+        return np.bincount(self.queries[self.grades > 0], minlength=self.query_count)
 
     def folded(self, groups: np.ndarray) -> "Judgements":
         """The same with groups in place of documents: a group has the highest grade among its judged members.
@@ -101,7 +85,7 @@ class Judgements:
         """
         rows = _groups_of(self.rows, groups)
         order = np.lexsort((-self.grades, rows, self.queries))
-        best = order[_ordinals(_keys(self.queries, rows)[order]) == 1]
+        best = order[ordinals(_keys(self.queries, rows)[order]) == 1]
         return Judgements(self.queries[best], rows[best], self.grades[best], self.query_count)
 
 
@@ -113,6 +97,7 @@ class Counts:
     missing: int  # of those, absent from the run: they score 0
     without_hits: int  # of those, in the run but with no hit: they score 0
     gold_in_tie: int  # of those, a relevant hit has exactly another hit's score: the tie rule decided its rank
+    cut_in_tie: int  # of those, the last hit that the run's depth allows ties with the one above: more may tie unseen
     without_relevant: int  # have no relevant document: left out of the mean
     unknown: int  # in the run but not among the dataset's queries: ignored
     depth: int  # hits that a query of the run can have
@@ -138,22 +123,31 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric's name taken apart; cutoff is None where the whole run counts."""
+    """A metric's name taken apart; cutoff is None where the whole run counts, ties "" where the rule decides them."""
 
     kind: str
     cutoff: int | None
     folded: bool
+    ties: str = ""
 
 
 def parse(name: str) -> Metric:
-    """Take a name such as `ndcg@10` or `recall@100-folded` apart; UnknownName with the nearest known kind otherwise."""
-    match = re.fullmatch(r"([a-z-]+?)(?:@([1-9]\d*))?(-folded)?", name)
+    """Take a name such as `ndcg@10`, `mrr-expected` or `recall@100-folded` apart.
+
+    UnknownName with the nearest known kind otherwise, and for a cutoff where a metric knows none.
+    """
+    match = re.fullmatch(r"([a-z-]+?)(?:@([1-9]\d*))?(?:-(expected|best|worst))?(-folded)?", name)
     if match is None or match[1] not in METRICS:
+        plain = re.sub(r"@.*|(-expected|-best|-worst)?(-folded)?$", "", name)
         raise UnknownName(
             f"{name!r} is no ranking metric; known: {', '.join(METRICS)}, each as it is or with a cutoff (ndcg@10), "
-            f"and with -folded at the end.{nearest(re.sub(r'@.*|-folded$', '', name), METRICS)}"
+            f"then -expected, -best or -worst, and with -folded at the end.{nearest(plain, METRICS)}"
         )
-    return Metric(kind=match[1], cutoff=int(match[2]) if match[2] else None, folded=match[3] is not None)
+    if match[2] and match[1] == "bpref":
+        raise UnknownName(
+            f"{name!r} has a cutoff, but bpref is of the whole run; write {name.replace('@' + match[2], '')}"
+        )
+    return Metric(match[1], int(match[2]) if match[2] else None, match[4] is not None, match[3] or "")
 
 
 def evaluate(
@@ -169,31 +163,37 @@ def evaluate(
     run_queries is (Q,) integers: which of the dataset's queries each line of the run answers, -1 for none of them. rows
     is (Q, k) integers, -1 where there is no hit; scores is (Q, k) float32. The order of a line's hits is not trusted:
     `rank` sets it. groups is (N,) integers from 0, equal for documents that count as one; only folded metrics want it.
-    Raises UnknownName for a metric, DataError for a query with two lines and a relevant document that is hit twice.
+    Raises UnknownName for a metric, DataError for a query with two lines and a judged document that is hit twice.
     """
     wanted = {name: parse(name) for name in metrics}
     lines = _lines(run_queries, judgements.query_count)
     if not rows.shape == scores.shape == (len(run_queries), rows.shape[-1]):
         raise DataError(f"the run has {len(run_queries)} queries, but rows {rows.shape} and scores {scores.shape}")
     strict = _read(lines, rows, scores, judgements, None)
-    readings = {False: strict}
+    open_ties = {False: strict.reading}
     if any(metric.folded for metric in wanted.values()):
         if groups is None:
             raise DataError("folded metrics need the group of each document row; give groups")
-        readings[True] = _read(lines, rows, scores, judgements.folded(groups), groups)
+        open_ties[True] = _read(lines, rows, scores, judgements.folded(groups), groups).reading
+    asked = {(metric.folded, metric.ties) for metric in wanted.values()}
+    readings = {(folded, order): _with_ties(open_ties[folded], order) for folded, order in asked}
     queries = np.flatnonzero(judgements.relevant_counts)
     absent = lines[queries] < 0
     counts = Counts(
         scored=len(queries),
         missing=int(absent.sum()),
-        without_hits=int((strict.hits[queries][~absent] == 0).sum()),
-        gold_in_tie=strict.tied,
+        without_hits=int((strict.reading.hits[queries][~absent] == 0).sum()),
+        gold_in_tie=_queries_in_tie(strict.reading.found),
+        cut_in_tie=strict.cut_in_tie,
         without_relevant=judgements.query_count - len(queries),
         unknown=int((run_queries < 0).sum()),
         depth=rows.shape[1],
     )
     values = {
-        name: METRICS[metric.kind](readings[metric.folded], metric.cutoff)[queries] for name, metric in wanted.items()
+        name: (ties.EXPECTED if metric.ties == "expected" else METRICS)[metric.kind](
+            readings[metric.folded, metric.ties], metric.cutoff
+        )[queries]
+        for name, metric in wanted.items()
     }
     return Evaluation(queries, values, counts)
 
@@ -230,6 +230,96 @@ def fold(rows: np.ndarray, groups: np.ndarray) -> np.ndarray:
     rows is (Q, k), best first, -1 where there is no hit; groups is (N,) integers from 0, each document row's group.
     Returns (Q, k) int64 groups, -1 at the right end.
     """
+    items, places = _folded(rows, groups)
+    return np.take_along_axis(items, places, axis=1)
+
+
+def find(queries: np.ndarray, rows: np.ndarray, scores: np.ndarray, judgements: Judgements) -> Ranking:
+    """The judged documents among the hits, with their ties open.
+
+    queries is (Q,), ascending; rows is (Q, k), best first, -1 where there is no hit; scores is (Q, k). Raises DataError
+    if a judged document is a hit of one query twice, for then it would be paid twice.
+    """
+    known, grades = judgements.by_key
+    keys = np.where(rows < 0, -1, _keys(queries[:, None], rows)).ravel()
+    places = np.searchsorted(known, keys)
+    cells = np.flatnonzero(np.append(known, -2)[places] == keys)  # -2: what is behind the last key equals none
+    again = len(cells) - len(np.unique(keys[cells]))
+    if again:
+        raise DataError(f"{again} judged documents are hits of one query twice; a run names a document once a query")
+    lines, columns = np.divmod(cells, max(rows.shape[1], 1))
+    firsts, lasts = _tie_groups(rows, scores)
+    return Ranking(
+        queries[lines], columns + 1, grades[places[cells]], firsts.ravel()[cells] + 1, lasts.ravel()[cells] + 1
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    reading: Reading  # with its ties open
+    cut_in_tie: int  # queries whose last hit ties with the one above and fills the run's depth
+
+
+def _read(
+    lines: np.ndarray, rows: np.ndarray, scores: np.ndarray, judgements: Judgements, groups: np.ndarray | None
+) -> _Read:
+    """Go through the run once, a block of queries at a time; with groups, over groups in place of documents."""
+    queries = np.flatnonzero((judgements.relevant_counts > 0) & (lines >= 0))
+    hits = np.zeros(judgements.query_count, dtype=np.int64)
+    blocks = []
+    cut = 0
+    for start in range(0, len(queries), _QUERIES_AT_ONCE):
+        block = queries[start : start + _QUERIES_AT_ONCE]
+        items, item_scores = rank(rows[lines[block]], scores[lines[block]])
+        if items.shape[1] > 1:
+            cut += int(((items[:, -1] >= 0) & (item_scores[:, -1] == item_scores[:, -2])).sum())
+        if groups is not None:
+            in_groups, places = _folded(items, groups)
+            items = np.take_along_axis(in_groups, places, axis=1)
+            item_scores = np.take_along_axis(np.pad(item_scores, ((0, 0), (0, 1))), places, axis=1)
+        hits[block] = (items >= 0).sum(axis=1)
+        blocks.append(find(block, items, item_scores, judgements))
+    columns = [
+        np.concatenate([getattr(block, name) for block in blocks] or [np.empty(0, dtype)])
+        for name, dtype in (
+            ("queries", np.int64),
+            ("ranks", np.int64),
+            ("grades", np.float64),
+            ("firsts", np.int64),
+            ("lasts", np.int64),
+        )
+    ]
+    return _Read(Reading(Ranking(*columns), judgements.pool, hits), cut)
+
+
+def _with_ties(reading: Reading, order: str) -> Reading:
+    """A reading with its ties open (`expected`), in their best or worst order, or by default as the rule has it."""
+    if order == "expected":
+        return reading
+    ordered = {"best": ties.best, "worst": ties.worst}.get(order, ties.settled)
+    return replace(reading, judged=ordered(reading.judged))
+
+
+def _tie_groups(rows: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(Q, k) each: the first and the last column of the tie group that each hit is in."""
+    depth = rows.shape[1]
+    columns = np.broadcast_to(np.arange(depth), rows.shape)
+    same = (scores[:, 1:] == scores[:, :-1]) & (rows[:, 1:] >= 0)
+    if not same.any():
+        return columns, columns
+    apart = np.pad(~same, ((0, 0), (1, 1)), constant_values=True)
+    firsts = np.maximum.accumulate(np.where(apart[:, :-1], columns, 0), axis=1)
+    lasts = np.minimum.accumulate(np.where(apart[:, 1:], columns, depth)[:, ::-1], axis=1)[:, ::-1]
+    return firsts, lasts
+
+
+def _queries_in_tie(found: Ranking) -> int:
+    """How many queries have a relevant hit whose score another hit has too."""
+    return len(np.unique(found.queries[found.lasts > found.firsts]))
+
+
+def _folded(rows: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Items (Q, k + 1), the last column -1, and which columns (Q, k) to take of them, in order."""
     depth = rows.shape[1]
     bits = depth.bit_length()
     items = np.where(rows < 0, -1, _groups_of(np.maximum(rows, 0), groups))
@@ -238,116 +328,7 @@ def fold(rows: np.ndarray, groups: np.ndarray) -> np.ndarray:
     first = in_groups >= 0
     first[:, 1:] &= in_groups[:, 1:] != in_groups[:, :-1]
     places = np.sort(np.where(first, keys & (1 << bits) - 1, depth), axis=1)
-    return np.take_along_axis(np.pad(items, ((0, 0), (0, 1)), constant_values=-1), places, axis=1)
-
-
-def find(queries: np.ndarray, rows: np.ndarray, judgements: Judgements) -> Relevant:
-    """The relevant documents among the hits.
-
-    queries is (Q,), ascending; rows is (Q, k), best first, -1 where there is no hit. Raises DataError if a relevant
-    document is a hit of one query twice, for then it would be paid twice.
-    """
-    known, grades = judgements.relevant
-    keys = np.where(rows < 0, -1, _keys(queries[:, None], rows)).ravel()
-    places = np.searchsorted(known, keys)
-    cells = np.flatnonzero(np.append(known, -2)[places] == keys)  # -2: what is behind the last key equals none
-    again = len(cells) - len(np.unique(keys[cells]))
-    if again:
-        raise DataError(f"{again} relevant documents are hits of one query twice; a run names a document once a query")
-    lines, columns = np.divmod(cells, max(rows.shape[1], 1))
-    return Relevant(queries[lines], columns + 1, grades[places[cells]])
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """All that a metric looks at: the relevant hits, the ideal ranking and two counts a query."""
-
-    found: Relevant
-    ideal: Relevant
-    hits: np.ndarray  # (query_count,) int64, relevant or not
-    relevant: np.ndarray  # (query_count,) int64, found or not
-    tied: int  # queries with a relevant hit that has exactly another hit's score
-
-
-def ndcg(reading: Reading, cutoff: int | None) -> np.ndarray:
-    """Discounted grades over those of the ideal ranking, both cut at the same rank; the discount is log2(rank + 1)."""
-    return _normalised_gain(reading, cutoff, lambda grades: grades)
-
-
-def ndcg_exp(reading: Reading, cutoff: int | None) -> np.ndarray:
-    """nDCG with gain 2**grade - 1."""
-    return _normalised_gain(reading, cutoff, lambda grades: np.exp2(grades) - 1)
-
-
-def reciprocal_rank(reading: Reading, cutoff: int | None) -> np.ndarray:
-    """1 / rank of the first relevant hit; 0 without one."""
-    found = reading.found
-    return _totals(reading, found, (found.ordinals == 1) / found.ranks, cutoff)
-
-
-def average_precision(reading: Reading, cutoff: int | None) -> np.ndarray:
-    """Sum of the precisions at each relevant hit over the number of relevant documents, whatever the cutoff."""
-    found = reading.found
-    return _shares(_totals(reading, found, found.ordinals / found.ranks, cutoff), reading.relevant)
-
-
-def precision(reading: Reading, cutoff: int | None) -> np.ndarray:
-    """Relevant hits over the cutoff, even where the run is shorter; without a cutoff, over the number of hits."""
-    places = reading.hits if cutoff is None else np.full_like(reading.hits, cutoff)
-    return _shares(_relevant_hits(reading, cutoff), places)
-
-
-def recall(reading: Reading, cutoff: int | None) -> np.ndarray:
-    """Relevant hits over the number of relevant documents."""
-    return _shares(_relevant_hits(reading, cutoff), reading.relevant)
-
-
-def hit(reading: Reading, cutoff: int | None) -> np.ndarray:
-    """1 if there is a relevant hit, else 0."""
-    return (_relevant_hits(reading, cutoff) > 0).astype(np.float64)
-
-
-METRICS: dict[str, Callable[[Reading, int | None], np.ndarray]] = {
-    "ndcg": ndcg,
-    "ndcg-exp": ndcg_exp,
-    "mrr": reciprocal_rank,
-    "map": average_precision,
-    "precision": precision,
-    "recall": recall,
-    "hit": hit,
-}
-
-
-def _read(
-    lines: np.ndarray, rows: np.ndarray, scores: np.ndarray, judgements: Judgements, groups: np.ndarray | None
-) -> Reading:
-    """Go through the run once, a block of queries at a time; with groups, over groups in place of documents."""
-    queries = np.flatnonzero((judgements.relevant_counts > 0) & (lines >= 0))
-    hits = np.zeros(judgements.query_count, dtype=np.int64)
-    blocks = []
-    tied = 0
-    for start in range(0, len(queries), _QUERIES_AT_ONCE):
-        block = queries[start : start + _QUERIES_AT_ONCE]
-        block_rows, block_scores = rank(rows[lines[block]], scores[lines[block]])
-        items = block_rows if groups is None else fold(block_rows, groups)
-        found = find(block, items, judgements)
-        hits[block] = (items >= 0).sum(axis=1)
-        if groups is None:
-            tied += _queries_in_tie(found, block, block_rows, block_scores)
-        blocks.append(found)
-    columns = [
-        np.concatenate([getattr(block, name) for block in blocks] or [np.empty(0, dtype)])
-        for name, dtype in (("queries", np.int64), ("ranks", np.int64), ("grades", np.float64))
-    ]
-    return Reading(Relevant(*columns), judgements.ideal, hits, judgements.relevant_counts, tied)
-
-
-def _queries_in_tie(found: Relevant, queries: np.ndarray, rows: np.ndarray, scores: np.ndarray) -> int:
-    """How many of the queries have a relevant hit whose score its neighbour above or below has too."""
-    same = (scores[:, 1:] == scores[:, :-1]) & (rows[:, 1:] >= 0)
-    tied = np.pad(same, ((0, 0), (1, 0))) | np.pad(same, ((0, 0), (0, 1)))
-    in_tie = tied[np.searchsorted(queries, found.queries), found.ranks - 1]
-    return len(np.unique(found.queries[in_tie]))
+    return np.pad(items, ((0, 0), (0, 1)), constant_values=-1), places
 
 
 def _lines(run_queries: np.ndarray, query_count: int) -> np.ndarray:
@@ -360,37 +341,6 @@ def _lines(run_queries: np.ndarray, query_count: int) -> np.ndarray:
     lines = np.full(query_count, -1, dtype=np.int64)
     lines[known] = np.flatnonzero(run_queries >= 0)
     return lines
-
-
-def _normalised_gain(reading: Reading, cutoff: int | None, gain: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    actual, ideal = (
-        _totals(reading, ranking, gain(ranking.grades) / np.log2(ranking.ranks + 1), cutoff)
-        for ranking in (reading.found, reading.ideal)
-    )
-    return _shares(actual, ideal)
-
-
-def _relevant_hits(reading: Reading, cutoff: int | None) -> np.ndarray:
-    return _totals(reading, reading.found, np.ones(len(reading.found.ranks)), cutoff)
-
-
-def _totals(reading: Reading, ranking: Relevant, amounts: np.ndarray, cutoff: int | None) -> np.ndarray:
-    """(query_count,) float64: the sum of amounts (R,) over each query's documents of the ranking up to the cutoff."""
-    if cutoff is not None:
-        amounts = np.where(ranking.ranks <= cutoff, amounts, 0)
-    return np.bincount(ranking.queries, weights=amounts, minlength=len(reading.hits))
-
-
-def _shares(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """part / whole, and 0 where the whole is 0: no hit, or a query that is left out."""
-    return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
-
-
-def _ordinals(sorted_values: np.ndarray) -> np.ndarray:
-    """(R,) int64: 1, 2, ... within each stretch of equal values."""
-    places = np.arange(len(sorted_values))
-    starts = np.append(True, sorted_values[1:] != sorted_values[:-1])[: len(places)]
-    return places - np.maximum.accumulate(np.where(starts, places, 0)) + 1
 
 
 def _keys(queries: np.ndarray, rows: np.ndarray) -> np.ndarray:
