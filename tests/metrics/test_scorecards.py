@@ -59,6 +59,59 @@ def test_equal_documents_count_as_one_in_the_folded_score_only():
     assert (gold_high.values["hit@1"][0], gold_high.values["hit@1-folded"][0]) == (1, 1)
 
 
+def test_readings_over_the_orders_of_a_tie_stand_beside_the_strict_score_where_they_are_named():
+    documents = corpus("t1", "t2", "t9")
+    hits = run(documents, {"q": {"t9": 0.5, "t1": 0.5, "t2": 0.1}})
+    names = ["ndcg@10", "ndcg@10-expected", "ndcg@10-best", "ndcg@10-worst"]
+    card = scorecards.score(dataset(documents, ["q"], {"q": {"t1": 1}}), hits, names, np.array([0, 1, 0]))
+    second = 1 / np.log2(3)
+    assert [card.values[name][0] for name in names] == pytest.approx([second, (1 + second) / 2, 1, second])
+    assert [card.values[f"{name}-folded"][0] for name in names] == [1, 1, 1, 1]
+    assert len(card.values) == 2 * len(names)
+
+
+def test_a_folded_metric_may_be_named_whether_documents_are_equal_or_not():
+    documents = corpus("a", "b")
+    judged, hits = dataset(documents, ["q"], {"q": {"a": 1}}), run(documents, {"q": {"b": 0.9, "a": 0.8}}, depth=2)
+    assert scorecards.score(judged, hits, ["mrr-folded"]).values["mrr-folded"].tolist() == [1 / 2]
+    assert set(scorecards.score(judged, hits, ["mrr", "mrr-folded"], np.zeros(2, int)).values) == {"mrr", "mrr-folded"}
+
+
+def test_a_tie_at_the_end_of_a_run_hides_others_only_if_the_run_is_cut():
+    documents = corpus("a", "b", "c")
+    judged = dataset(documents, ["q"], {"q": {"a": 1}})
+    cut = run(documents, {"q": {"a": 0.5, "b": 0.5}}, depth=2)
+    whole = run(documents, {"q": {"a": 0.5, "b": 0.5, "c": 0.5}}, depth=3)
+    assert [scorecards.score(judged, hits, ["mrr"]).counts["cut_in_tie"] for hits in (cut, whole)] == [1, 0]
+
+
+def test_challenge_metrics_read_annotations_that_are_qrels():
+    documents = corpus("a", "b", "c", "d", "e")
+    grades = {"q": {"a": 4 / 3, "b": 0, "c": 3}, "none": {"a": 0, "b": 0}}
+    judged = dataset(documents, ["q", "none"], grades)
+    hits = run(documents, {"q": {"e": 0.9, "a": 0.8, "b": 0.7}, "none": {"a": 1.0}}, depth=3)
+    names = ["ndcg-all", "ndcg-exp", "ndcg-within", "ndcg-reranked", "judged@2"]
+    card = scorecards.score(judged, hits, names)
+    ideal = 7 + (2 ** (4 / 3) - 1) / np.log2(3)
+    assert card.query_ids.to_pylist() == ["q"]  # all grades of the other are 0
+    gain = 2 ** (4 / 3) - 1
+    wanted = [gain / np.log2(3) / ideal] * 2 + [gain / ideal, (gain + 7 / 2) / ideal, 1 / 2]
+    assert [card.values[name][0] for name in names] == pytest.approx(wanted, rel=1e-6)
+
+
+def test_beside_a_metric_stands_what_a_random_order_would_score():
+    documents = corpus("a", "b", "c", "d")
+    judged = dataset(documents, ["q"], {"q": {"a": 1}})
+    hits = run(documents, {"q": {"a": 0.9}}, depth=2)
+    card = scorecards.score(judged, hits, ["hit@1", "mrr", "bpref"], np.array([0, 1, 1, 2]))
+    assert card.random == pytest.approx({"hit@1": 1 / 4, "mrr": (1 + 1 / 2 + 1 / 3 + 1 / 4) / 4, "bpref": 1})
+    cut = scorecards.score(judged, run(documents, {"q": {"a": 0.9, "b": 0.8}}, depth=2), ["mrr", "bpref"])
+    assert cut.random == pytest.approx({"mrr": (1 + 1 / 2) / 4})  # hits end at the second
+    summary = scorecards.summary({"d": card}, "queries", 100, 0.95, 0)
+    assert summary["all"]["hit@1"]["random"] == summary["datasets"]["d"]["metrics"]["hit@1"]["random"] == 1 / 4
+    assert "random" not in summary["all"]["hit@1-folded"]
+
+
 def test_a_block_is_read_by_rows_and_by_columns():
     documents = corpus("a", "b")
     judged = dataset(documents, ["qa", "qb"], {"qa": {"a": 1}, "qb": {"b": 1}})
@@ -113,7 +166,10 @@ def test_the_mean_weighs_queries_or_datasets_as_the_benchmark_says():
     summary = scorecards.summary(cards, "datasets", 100, 0.95, 0)
     assert summary["all"]["hit@1"]["value"] == 0.5
     assert (summary["all"]["hit@1"]["queries"], summary["all"]["hit@1"]["datasets"]) == (4, 2)
-    assert summary["datasets"]["three"]["metrics"]["hit@1"] == {"value": 0.0, "low": 0.0, "high": 0.0}
+    assert summary["datasets"]["three"]["metrics"]["hit@1"] == {
+        **{"value": 0.0, "low": 0.0, "high": 0.0},
+        "random": 0.5,
+    }
 
 
 def test_a_benchmark_without_any_relevant_document_has_no_mean():

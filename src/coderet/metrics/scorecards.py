@@ -1,11 +1,14 @@
 """A run held against a dataset's judgements: one value a query and metric.
 
-Most metrics are of the ranking (`ranking.py`); `mrr-1000` and `mrr-1000-paper` are of a block (`blocks.py`), whose run
-names every document. Where documents are equal, every ranking metric has a `-folded` twin in which they are one item.
+A benchmark names what is computed. Most metrics are of the ranking: those of `measures.py`, with a cutoff or without,
+and with the endings of `ranking.py`, so that `ndcg@10-expected` stands beside `ndcg@10` where both are named.
+`mrr-1000` and `mrr-1000-paper` are of a block (`blocks.py`), whose run names every document. Where documents are equal,
+every ranking metric gets a `-folded` twin in which they are one item, unasked. Beside each ranking metric that is not
+folded stands what a random order of the corpus would score (`chance.py`).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coderet.metrics import blocks, ranking, significance
+from coderet.metrics.chance import chance
 from coderet.records import NO_HIT, DataError, Dataset, Run
 
 BLOCK_METRICS = ("mrr-1000", "mrr-1000-paper")
@@ -22,12 +26,14 @@ BLOCK_METRICS = ("mrr-1000", "mrr-1000-paper")
 class Scorecard:
     """values[name] is (S,) float64, one number for each of the query_ids, all of which have a relevant document.
 
-    counts tells how many queries were left out or counted as nothing, and why (`ranking.Counts`).
+    counts tells how many queries were left out or counted as nothing, and why (`ranking.Counts`). random is the mean
+    over the same queries that a random order would have, for metrics where it is known.
     """
 
     query_ids: pa.ChunkedArray
     values: dict[str, np.ndarray]
     counts: dict[str, int]
+    random: dict[str, float] = field(default_factory=dict)
 
 
 def score(dataset: Dataset, run: Run, metrics: Sequence[str], groups: np.ndarray | None = None) -> Scorecard:
@@ -54,15 +60,21 @@ def score(dataset: Dataset, run: Run, metrics: Sequence[str], groups: np.ndarray
                 f"{name} of {dataset.name} wants more hits a query than the {run.depth} that the run was cut at; raise "
                 "the benchmark's depth in params.yaml, or take another metric"
             )
+    floors = [each for each in ranked if not each.endswith("-folded") and not (cut and each.startswith("bpref"))]
     if groups is not None:
-        ranked += [f"{name}-folded" for name in ranked]
+        ranked = list(dict.fromkeys(ranked + [f"{name.removesuffix('-folded')}-folded" for name in ranked]))
+    else:
+        groups = np.arange(len(run.corpus))  # for a folded metric that is asked for by name
     evaluation = ranking.evaluate(places, run.rows, run.scores, judgements, ranked, groups)
+    counts = evaluation.counts if cut else replace(evaluation.counts, cut_in_tie=0)  # a whole run hides no ties
+    by_chance = chance(judgements, len(run.corpus), floors, run.depth if cut else None)
+    random = {name: float(each.mean()) for name, each in by_chance.items() if len(each)}
     values = dict(evaluation.values)
     if len(ranked) < len(metrics):
         by_query, by_document = _block(run, places, judgements)
         both = dict(zip(BLOCK_METRICS, (by_query, by_document), strict=True))
         values |= {name: both[name] for name in metrics if name in both}
-    return Scorecard(ids.take(pa.array(evaluation.queries)), values, asdict(evaluation.counts))
+    return Scorecard(ids.take(pa.array(evaluation.queries)), values, asdict(counts), random)
 
 
 def _places(some: pa.ChunkedArray, ids: pa.ChunkedArray) -> np.ndarray:
@@ -91,8 +103,9 @@ def summary(
 ) -> dict[str, Any]:
     """The means of scorecards with their bootstrap intervals: of each dataset, and over all that have the metric.
 
-    mean: `queries` weighs every query alike, `datasets` every dataset. DataError if metrics were asked for and no query
-    of any dataset has a relevant document, for then there is nothing to take a mean of.
+    mean: `queries` weighs every query alike, `datasets` every dataset. A figure's `random` is the score of a random
+    order, absent where it is not known. DataError if metrics were asked for and no query of any dataset has a relevant
+    document, for then there is nothing to take a mean of.
     """
     judged = {name: card for name, card in cards.items() if len(card.query_ids)}
     if not judged and any(card.values for card in cards.values()):
@@ -102,14 +115,20 @@ def summary(
         low, high = significance.interval(values, resamples, level, seed)
         return {"value": float(np.mean([np.mean(each) for each in values])), "low": low, "high": high}
 
-    by_metric: dict[str, list[np.ndarray]] = {}
+    def floor(metric: str, known: Sequence[Scorecard]) -> dict[str, float]:
+        if not all(metric in card.random for card in known):
+            return {}
+        weights = [len(card.query_ids) for card in known] if mean == "queries" else None
+        return {"random": float(np.average([card.random[metric] for card in known], weights=weights))}
+
+    by_metric: dict[str, list[Scorecard]] = {}
     for card in judged.values():
-        for metric, values in card.values.items():
-            by_metric.setdefault(metric, []).append(values)
+        for metric in card.values:
+            by_metric.setdefault(metric, []).append(card)
     return {
         "datasets": {
             name: {
-                "metrics": {metric: figure([values]) for metric, values in card.values.items()}
+                "metrics": {metric: figure([values]) | floor(metric, [card]) for metric, values in card.values.items()}
                 if name in judged
                 else {},
                 "queries": len(card.query_ids),
@@ -118,8 +137,13 @@ def summary(
             for name, card in cards.items()
         },
         "all": {
-            metric: figure([np.concatenate(values)] if mean == "queries" else values)
-            | {"queries": sum(map(len, values)), "datasets": len(values)}
-            for metric, values in by_metric.items()
+            metric: figure(_joined([card.values[metric] for card in known], mean))
+            | {"queries": sum(len(card.query_ids) for card in known), "datasets": len(known)}
+            | floor(metric, known)
+            for metric, known in by_metric.items()
         },
     }
+
+
+def _joined(values: list[np.ndarray], mean: Literal["queries", "datasets"]) -> list[np.ndarray]:
+    return [np.concatenate(values)] if mean == "queries" else values
