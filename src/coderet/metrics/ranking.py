@@ -66,6 +66,14 @@ class Judgements:
         order = np.argsort(keys)
         return keys[order], self.grades[order]
 
+    def grades_of(self, queries: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of documents, one for each of the queries, the places (J,) of the judged ones, and their grades (J,)."""
+        known, grades = self.by_key
+        keys = np.where(rows < 0, -1, _keys(queries, rows)).ravel()
+        places = np.searchsorted(known, keys)
+        judged = np.flatnonzero(np.append(known, -2)[places] == keys)  # -2: what is behind the last key equals none
+        return judged, grades[places[judged]]
+
     @cached_property
     def pool(self) -> Ranking:
         """The best ranking there is: each query's judged documents by falling grade, ranks 1, 2, ..."""
@@ -240,18 +248,14 @@ def find(queries: np.ndarray, rows: np.ndarray, scores: np.ndarray, judgements: 
     queries is (Q,), ascending; rows is (Q, k), best first, -1 where there is no hit; scores is (Q, k). Raises DataError
     if a judged document is a hit of one query twice, for then it would be paid twice.
     """
-    known, grades = judgements.by_key
-    keys = np.where(rows < 0, -1, _keys(queries[:, None], rows)).ravel()
-    places = np.searchsorted(known, keys)
-    cells = np.flatnonzero(np.append(known, -2)[places] == keys)  # -2: what is behind the last key equals none
-    again = len(cells) - len(np.unique(keys[cells]))
+    cells, grades = judgements.grades_of(queries[:, None], rows)
+    lines, columns = np.divmod(cells, max(rows.shape[1], 1))
+    keys = _keys(queries[lines], rows.ravel()[cells])
+    again = len(cells) - len(np.unique(keys))
     if again:
         raise DataError(f"{again} judged documents are hits of one query twice; a run names a document once a query")
-    lines, columns = np.divmod(cells, max(rows.shape[1], 1))
     firsts, lasts = _tie_groups(rows, scores)
-    return Ranking(
-        queries[lines], columns + 1, grades[places[cells]], firsts.ravel()[cells] + 1, lasts.ravel()[cells] + 1
-    )
+    return Ranking(queries[lines], columns + 1, grades, firsts.ravel()[cells] + 1, lasts.ravel()[cells] + 1)
 
 
 @dataclass(frozen=True, slots=True)
