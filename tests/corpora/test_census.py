@@ -97,7 +97,7 @@ def test_a_gold_beyond_the_tenth_copy_is_out_of_reach():
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     st.lists(st.integers(0, 3), min_size=1, max_size=5),
     st.lists(st.integers(0, 1), min_size=1, max_size=3),

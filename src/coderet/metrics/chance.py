@@ -1,8 +1,8 @@
 """What an order drawn by lot would score: the floor under a metric, exact and in closed form.
 
 Where few documents are judged, or nearly all of them relevant, a metric starts far above 0: of the judged pool of the
-CodeSearchNet Challenge 300 functions drawn by lot score two thirds by `ndcg-within`. A whole corpus in random order is one tie
-group, so `ties.py` knows its value; no random numbers are drawn.
+CodeSearchNet Challenge 300 functions drawn by lot score two thirds by `ndcg-within`. A whole corpus in random order is
+one tie group, so `ties.py` knows its value; no random numbers are drawn.
 
 Left out: folded metrics, whose items are drawn by lot the sooner the more copies they have.
 """
