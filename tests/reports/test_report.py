@@ -171,3 +171,27 @@ def test_a_browser_shows_plots_and_tables_that_are_not_empty(results, root, tmp_
     tables = re.findall(r"<tbody>(.*?)</tbody>", seen, re.DOTALL)
     assert len(tables) >= 8
     assert all(re.search(r"<td[^>]*>[^<]", table) for table in tables)
+
+
+def test_what_a_random_order_scores_stands_under_the_systems(root):
+    path = root / paths.result("functions", "plain", "score")
+    score = json.loads(path.read_text(encoding="utf-8"))
+    score["all"]["ndcg@10"]["random"] = 0.031
+    path.write_text(json.dumps(score), encoding="utf-8")
+    markdown = reports.as_markdown(page_of(imagined.read(root), root))
+    assert rows_of(markdown, "Results")[-1][:3] == ["random order", "3.1", ""]
+    assert ["random order", "3.1", ""] in rows_of(markdown, "Every metric")
+
+
+def test_a_ceiling_below_one_is_told(root):
+    path = root / paths.result("functions", "collect")
+    found = json.loads(path.read_text(encoding="utf-8"))
+    found["datasets"]["pool"] |= {
+        "ceiling_ndcg@10": 0.653,
+        "ceiling_ndcg@10-expected": 0.827,
+        "ceiling_hit@1": 0.5,
+        "ceiling_hit@1-expected": 0.6,
+    }
+    path.write_text(json.dumps(found), encoding="utf-8")
+    rows = rows_of(reports.as_markdown(page_of(imagined.read(root), root)), "Data")
+    assert ["functions", "pool", "65.3", "82.7", "50.0", "60.0"] in rows

@@ -41,6 +41,11 @@ class Results:
         """The metric's mean over the benchmark: value, low, high, queries, datasets; empty if there is none."""
         return self.of(system, benchmark, "score").get("all", {}).get(metric, {})
 
+    def floor(self, benchmark: str, metric: str) -> float | None:
+        """What a random order of the corpus scores, in runs as deep as those here; None where nothing says so."""
+        found = [self.mean(system, benchmark, metric).get("random") for system in self.systems]
+        return next((value for value in found if value is not None), None)
+
     def metrics(self, benchmark: str) -> list[str]:
         """Every metric that some system has on the benchmark, the headline first."""
         scores = [self.of(system, benchmark, "score") for system in self.systems]

@@ -30,6 +30,12 @@ _COUNTS = {
     "conflicting_query_groups": "of them conflicting",
 }
 
+_CEILINGS = {
+    "ceiling_ndcg@10": "best ndcg@10",
+    "ceiling_ndcg@10-expected": "best ndcg@10, expected",
+    "ceiling_hit@1": "best hit@1",
+    "ceiling_hit@1-expected": "best hit@1, expected",
+}
 _CUTS = {"documents": "documents", "documents_cut": "cut at their end", "tokens_lost": "tokens lost"}
 
 
@@ -89,6 +95,7 @@ def _headline(results: Results, differences: Mapping[tuple[str, str, str], Diffe
         spent = costs(results, system, first)
         row += [_cost_cell(results, system, first, name, spent) for name in speed]
         rows.append(row)
+    rows += _floor_row(results, shown, len(speed))
     return Section(
         "results",
         "Results",
@@ -97,6 +104,17 @@ def _headline(results: Results, differences: Mapping[tuple[str, str, str], Diffe
         (Table(columns, rows),),
         _findings(results, differences, baseline),
     )
+
+
+def _floor_row(results: Results, shown: Sequence[tuple[str, str]], blank: int = 0) -> list[list[Cell]]:
+    """What a random order would score, under the systems; no row where nothing is known of it."""
+    floors = [results.floor(benchmark, metric) for benchmark, metric in shown]
+    if all(floor is None for floor in floors):
+        return []
+    cells = [Cell("") if floor is None else Cell(figures.quality(floor), floor) for floor in floors]
+    return [
+        [Cell("random order", "", hint="expected score of the corpus in a random order"), *cells, *[Cell("")] * blank]
+    ]
 
 
 def _mean_cell(mean: Mapping[str, Any], difference: Difference | None, baseline: str, strong: bool) -> Cell:
@@ -150,7 +168,8 @@ def _every_metric(results: Results, published: Sequence[Row]) -> Section:
         parts += _by_dataset(results, benchmark)
     lead = (
         "Metrics whose name ends in -folded take equal documents as one; all others are strict: of two equal "
-        "documents only the judged one counts, wherever the tie rule puts it."
+        "documents only the judged one counts, wherever the tie rule puts it. -expected is the mean over all orders of "
+        "documents with equal scores, -best and -worst are its bounds."
     )
     return Section("metrics", "Every metric", lead, parts)
 
@@ -161,6 +180,7 @@ def _metrics_table(results: Results, benchmark: str) -> Table:
         [Cell(system, system), *(_mean_cell(results.mean(system, benchmark, name), None, "", False) for name in names)]
         for system in results.systems
     ]
+    rows += _floor_row(results, [(benchmark, name) for name in names])
     scores = [results.of(system, benchmark, "score") for system in results.systems]
     means = {str(score["mean"]) for score in scores if "mean" in score}
     over = f"; means over {' or '.join(sorted(means))}" if means else ""
@@ -316,6 +336,21 @@ def _data(results: Results) -> Section:
             rows.append([Cell(benchmark, benchmark), Cell(dataset, dataset), *cells])
     columns = [Column("Benchmark"), Column("Dataset"), *(Column(_COUNTS[name], "", True) for name in told)]
     parts = [Table(columns, rows, "Benchmarks")] if rows else []
+    capped = [
+        [
+            Cell(benchmark, benchmark),
+            Cell(dataset, dataset),
+            *(Cell(figures.quality(counts[c]), counts[c]) for c in _CEILINGS),
+        ]
+        for benchmark in results.benchmarks
+        for dataset, counts in results.collected.get(benchmark, {}).get("datasets", {}).items()
+        if any(counts.get(name, 1.0) < 1 for name in _CEILINGS)
+    ]
+    if capped:
+        columns = [Column("Benchmark"), Column("Dataset"), *(Column(name, "", True) for name in _CEILINGS.values())]
+        parts.append(
+            Table(columns, capped, "What a retriever without a fault gets, by strict scores, because texts repeat")
+        )
     cut = [
         [Cell(system, system), Cell(benchmark, benchmark), *(_number(facts[name]) for name in _CUTS)]
         for benchmark in results.benchmarks
