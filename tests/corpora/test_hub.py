@@ -69,6 +69,7 @@ def test_the_readme_says_which_files_a_split_is_made_of(folder):
     assert ids(folder, "lines", "train") == ["l1", "l2"]
     assert ids(folder, "deep", "validation") == ["v1"]
     assert hub.splits(folder, "default") == ["test", "train"]
+    assert hub.columns(folder, "default", "test") == hub.columns(folder, "lines", "train") == ["_id", "text"]
 
 
 def test_without_a_readme_the_hubs_habits_hold(folder):

@@ -11,7 +11,27 @@ from coderet.registry import load
 
 BENCHMARKS = {
     "beir": "coderet.benchmarks.beir:BENCHMARK",
+    "coir-apps": "coderet.benchmarks.coir:BENCHMARKS",
+    "coir-cosqa": "coderet.benchmarks.coir:BENCHMARKS",
+    "coir-synthetic-text2sql": "coderet.benchmarks.coir:BENCHMARKS",
+    "coir-codesearchnet": "coderet.benchmarks.coir:BENCHMARKS",
+    "coir-codesearchnet-ccr": "coderet.benchmarks.coir:BENCHMARKS",
+    "coir-codetrans-contest": "coderet.benchmarks.coir:BENCHMARKS",
+    "coir-codetrans-dl": "coderet.benchmarks.coir:BENCHMARKS",
+    "coir-stackoverflow-qa": "coderet.benchmarks.coir:BENCHMARKS",
+    "coir-codefeedback-st": "coderet.benchmarks.coir:BENCHMARKS",
+    "coir-codefeedback-mt": "coderet.benchmarks.coir:BENCHMARKS",
     "humaneval": "coderet.benchmarks.humaneval:BENCHMARK",
+    "mteb-apps": "coderet.benchmarks.coir:BENCHMARKS",
+    "mteb-cosqa": "coderet.benchmarks.coir:BENCHMARKS",
+    "mteb-synthetic-text2sql": "coderet.benchmarks.coir:BENCHMARKS",
+    "mteb-codesearchnet": "coderet.benchmarks.coir:BENCHMARKS",
+    "mteb-codesearchnet-ccr": "coderet.benchmarks.coir:BENCHMARKS",
+    "mteb-codetrans-contest": "coderet.benchmarks.coir:BENCHMARKS",
+    "mteb-codetrans-dl": "coderet.benchmarks.coir:BENCHMARKS",
+    "mteb-stackoverflow-qa": "coderet.benchmarks.coir:BENCHMARKS",
+    "mteb-codefeedback-st": "coderet.benchmarks.coir:BENCHMARKS",
+    "mteb-codefeedback-mt": "coderet.benchmarks.coir:BENCHMARKS",
     "pypi": "coderet.benchmarks.pypi:BENCHMARK",
 }
 

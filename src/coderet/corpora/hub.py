@@ -14,6 +14,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,13 @@ def files(folder: Path, config: str, split: str) -> list[Path]:
         )
     _check_shards(folder, found[split])
     return list(found[split])
+
+
+def columns(folder: Path, config: str, split: str) -> list[str]:
+    """The columns of a split, by its first file; of JSON, by the first row."""
+    path = files(folder, config, split)[0]
+    read = _parquet_columns if path.suffix == ".parquet" else _json_columns
+    return read(path)
 
 
 def splits(folder: Path, config: str) -> list[str]:
@@ -125,16 +133,19 @@ def _named(folder: Path, config: str, entry: Mapping[str, Any]) -> Splits:
     base = folder / str(entry.get("data_dir") or ".")
     if entry.get("data_files") is None:
         return _by_habit(base, sorted(_data_files(base)))
-    said = entry["data_files"]
     patterns: dict[str, list[str]] = {}
-    for each in said if isinstance(said, list) else [said]:
+    for each in _list(entry["data_files"]):
         split, paths = (each.get("split"), each.get("path")) if isinstance(each, Mapping) else ("train", each)
-        patterns.setdefault(str(split), []).extend(paths if isinstance(paths, list) else [paths])
+        patterns.setdefault(str(split), []).extend(_list(paths))
     return {
         split: found
         for split, some in patterns.items()
         if (found := [path for pattern in some for path in _matching(base, str(pattern), f"{folder}, {config}")])
     }
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _matching(base: Path, pattern: str, where: str) -> list[Path]:
@@ -226,10 +237,21 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _parquet(path: Path, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+    with _opened(path) as file:
+        _check_columns(path, file.schema_arrow.names, columns)
+        yield from file.iter_batches(ROWS_A_BATCH, columns=None if columns is None else list(columns))
+
+
+def _parquet_columns(path: Path) -> list[str]:
+    with _opened(path) as file:
+        return list(file.schema_arrow.names)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[pq.ParquetFile]:
     try:
         with pq.ParquetFile(path) as file:
-            _check_columns(path, file.schema_arrow.names, columns)
-            yield from file.iter_batches(ROWS_A_BATCH, columns=None if columns is None else list(columns))
+            yield file
     except (pa.ArrowInvalid, OSError) as error:
         with path.open("rb") as content:
             pointer = content.read(len(_LFS)) == _LFS
@@ -248,6 +270,10 @@ def _json(path: Path, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]
             rows = []
     if rows:
         yield _batch(path, rows)
+
+
+def _json_columns(path: Path) -> list[str]:
+    return list(next(_json_rows(path), {}))
 
 
 def _batch(path: Path, rows: Sequence[Mapping[str, Any]]) -> pa.RecordBatch:
