@@ -46,8 +46,8 @@ def rows(salt: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]], dict[st
     for number in range(20):
         partition = "train" if number < 8 else "valid" if number < 12 else "test"
         words = [WORDS[(salt + 7 * number + step * (number + 3)) % len(WORDS)] for step in range(9)]
-        # Some queries have words of others' answers, so that not all are answered rightly.
-        asked = words[:3] if number % 3 else [*words[:1], WORDS[(salt + 7 * (number + 1)) % len(WORDS)], "of", "a"]
+        # Some queries have few words of their answers and one of another's, so that not all are answered rightly.
+        asked = words[2:7] if number % 3 else [*words[3:5], WORDS[(salt + 7 * (number + 1)) % len(WORDS)], "of", "a"]
         title = words[5] if number % 3 == 0 else ""
         text = f"    {' '.join(words[2:])}\n" if number % 2 else " ".join(words[2:])
         queries.append(_row(f"q{number}", "", partition, " ".join(asked)))
