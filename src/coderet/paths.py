@@ -5,6 +5,7 @@ from pathlib import Path
 DATA = Path("data")
 MODELS = Path("models")
 RESULTS = Path("eval/results")
+EXPORTS = Path("eval/exports")
 TRAIN_RESULTS = Path("train/results")
 WORK = Path(".work")
 
@@ -55,6 +56,11 @@ def scores(benchmark: str, run: str) -> Path:
 def result(benchmark: str, name: str, stage: str | None = None) -> Path:
     """A small metrics file: of a system's stage on a benchmark, or of the benchmark itself."""
     return RESULTS / benchmark / f"{name}.json" if stage is None else RESULTS / benchmark / name / f"{stage}.json"
+
+
+def exported(run: str, task: str) -> Path:
+    """The result of a run on a task, in mteb's form."""
+    return EXPORTS / "mteb" / run / f"{task}.json"
 
 
 def training_result(retriever: str) -> Path:

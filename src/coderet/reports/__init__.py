@@ -4,10 +4,12 @@
 both, `report` the page that `as_markdown` and `as_html` put into words.
 """
 
+from coderet.reports.choices import contrasts
 from coderet.reports.comparison import all_warnings, differences
 from coderet.reports.groups import group_means
 from coderet.reports.html import as_html
 from coderet.reports.markdown import as_markdown
+from coderet.reports.mteb_export import revision_of, seconds_of, task_result
 from coderet.reports.published import published_rows
 from coderet.reports.results import Results, costs, hardware, read
 from coderet.reports.sections import report
@@ -18,6 +20,7 @@ __all__ = [
     "all_warnings",
     "as_html",
     "as_markdown",
+    "contrasts",
     "costs",
     "differences",
     "group_means",
@@ -25,5 +28,8 @@ __all__ = [
     "published_rows",
     "read",
     "report",
+    "revision_of",
+    "seconds_of",
     "summary_rows",
+    "task_result",
 ]

@@ -14,6 +14,7 @@ from coderet import paths
 from coderet.corpora import store
 from coderet.metrics import significance
 from coderet.records import DataError
+from coderet.reports.choices import choice_warnings
 from coderet.reports.results import Results
 
 LEVEL = 0.05
@@ -135,4 +136,4 @@ def setting(settings: Mapping[str, object], name: str) -> object:
 
 def all_warnings(results: Results) -> list[str]:
     """Whatever makes figures of the report less comparable than they look."""
-    return [*assembly_warnings(results), *count_warnings(results)]
+    return [*assembly_warnings(results), *choice_warnings(results), *count_warnings(results)]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from coderet.reports import comparison, figures, groups, plots
+from coderet.reports import coir, comparison, figures, groups, plots
 from coderet.reports.comparison import Difference, setting
 from coderet.reports.page import Cell, Column, Page, Plot, Section, Table
 from coderet.reports.results import UNITS, Results, costs, hardware, headline
@@ -54,6 +54,7 @@ def report(
         groups.section(results, grouped or {}),
         _quality_and_cost(results),
         _every_metric(results, published),
+        coir.section(results),
         _published(results, published, differs or {}),
         _efficiency(results),
         _training(results),
