@@ -14,6 +14,7 @@ import yaml
 from coderet import paths
 from coderet.benchmarks import coir
 from coderet.corpora import sources, store
+from coderet.records import DataError
 
 ROOT = Path(__file__).parents[2]
 TASKS = coir_folders.tasks()
@@ -56,6 +57,14 @@ def model(tmp_path_factory) -> Path:
     whole = SentenceTransformer(modules=[*parts, modules.Normalize()], device="cpu")
     whole.save(str(folder / "whole"))
     return folder / "whole"
+
+
+@pytest.fixture(scope="module")
+def encoder(model):
+    """The same model as sentence-transformers computes it."""
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(model), device="cpu")
 
 
 @pytest.fixture(scope="module")
@@ -112,9 +121,9 @@ def score(root, name):
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_mtebs_choices_give_the_scores_of_mteb(scored, model, name, tmp_path, monkeypatch):
+def test_mtebs_choices_give_the_scores_of_mteb(scored, encoder, name, tmp_path, monkeypatch):
     pytest.importorskip("mteb", reason="the extra mteb is not installed")
-    theirs = evaluated_by_mteb(TASKS[name], scored / "hub", model, tmp_path, monkeypatch)
+    theirs = evaluated_by_mteb(TASKS[name], scored / "hub", encoder, tmp_path, monkeypatch)
     ours = score(scored, f"mteb-{name}")
     means = {}
     for dataset, part in ours["datasets"].items():
@@ -129,12 +138,11 @@ def test_mtebs_choices_give_the_scores_of_mteb(scored, model, name, tmp_path, mo
     assert 0.3 < ours["all"]["ndcg@10"]["value"] < 0.95  # neither chance nor perfection would tell much
 
 
-def evaluated_by_mteb(task, hub, model, tmp_path, monkeypatch):
+def evaluated_by_mteb(task, hub, encoder, tmp_path, monkeypatch):
     """mteb's scores by subset: its own task class, pointed at the local data, with the same model."""
     import datasets
     import mteb
     from mteb.models import SentenceTransformerEncoderWrapper
-    from sentence_transformers import SentenceTransformer
 
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
@@ -142,8 +150,8 @@ def evaluated_by_mteb(task, hub, model, tmp_path, monkeypatch):
     theirs = mteb.get_task(task.mteb_name, **subsets)
     place = {"path": str(hub / task.mteb_place), "revision": task.revision}
     theirs.metadata = theirs.metadata.model_copy(update={"dataset": place})
-    wrapped = SentenceTransformerEncoderWrapper(SentenceTransformer(str(model), device="cpu"))
-    return theirs.evaluate(wrapped, "test", encode_kwargs={"batch_size": 64})
+    wrapped = SentenceTransformerEncoderWrapper(encoder)
+    return theirs.evaluate(wrapped, "test", encode_kwargs={"batch_size": 64, "show_progress_bar": False})
 
 
 def in_mteb(metric):
@@ -152,12 +160,12 @@ def in_mteb(metric):
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_coir_2024_gives_the_scores_of_the_tools_rules(scored, model, name):
+def test_coir_2024_gives_the_scores_of_the_tools_rules(scored, encoder, name):
     ours = score(scored, f"coir-{name}")
     task = TASKS[name]
     means = {}
     for place, dataset in enumerate(task.sizes):
-        theirs = scored_slowly(*coir_folders.rows(len(name) + 5 * place), model)
+        theirs = scored_slowly(*coir_folders.rows(len(name) + 5 * place), encoder)
         for metric, value in theirs.items():
             assert ours["datasets"][dataset]["metrics"][metric]["value"] == pytest.approx(value, abs=1e-5), metric
             means.setdefault(metric, []).append(value)
@@ -165,20 +173,18 @@ def test_coir_2024_gives_the_scores_of_the_tools_rules(scored, model, name):
         assert ours["all"][metric]["value"] == pytest.approx(np.mean(values), abs=1e-5)
 
 
-def scored_slowly(queries, documents, judged, model):
+def scored_slowly(queries, documents, judged, encoder):
     """The tool's search and metrics, one pair at a time: text alone, cosine, own ids out, 1,000 hits, trec_eval."""
     import pytrec_eval
-    from sentence_transformers import SentenceTransformer
 
-    encoder = SentenceTransformer(str(model), device="cpu")
     qrels = {query: {document: 1} for query, document in judged["test"]}
-    asked = {each["_id"]: encoder.encode(each["text"]) for each in queries if each["_id"] in qrels}
-    vectors = {each["_id"]: encoder.encode(each["text"]) for each in documents}
+    rows = [*(each for each in queries if each["_id"] in qrels), *documents]
+    vectors = list(zip((each["_id"] for each in rows), encoder.encode([each["text"] for each in rows]), strict=True))
     run = {}
-    for query, vector in asked.items():
+    for query, vector in vectors[: len(qrels)]:
         cosines = {
             document: float(np.dot(vector, other) / np.linalg.norm(vector) / np.linalg.norm(other))
-            for document, other in vectors.items()
+            for document, other in vectors[len(qrels) :]
             if document != query
         }
         run[query] = dict(sorted(cosines.items(), key=lambda each: -each[1])[:1000])
@@ -198,6 +204,26 @@ def test_the_protocols_differ_where_titles_and_own_ids_are(scored):
     assert values["coir"] != values["mteb"]
 
 
+def test_a_document_with_the_querys_id_is_searched_past_and_the_others_stay_hits(scored):
+    """Case D5."""
+    first = {}
+    for family in ("coir", "mteb"):
+        corpus = store.read_corpus(scored / paths.benchmark(f"{family}-apps"), "apps")
+        run = store.read_run(scored / paths.runs(f"{family}-apps", "tiny") / "apps.arrow", corpus)
+        row = run.rows[run.query_ids.to_pylist().index("q14")]
+        first[family] = [corpus.ids[int(each)].as_py() for each in row if each >= 0]
+    assert first["mteb"][0] == "q14" and len(first["mteb"]) == 21
+    assert sorted(first["coir"]) == sorted(first["mteb"][1:])
+
+
+def test_equal_documents_are_scored_strictly_and_as_one_item(scored):
+    """Case D3: the copy in the train part has the greater id and takes the answer's place."""
+    for family in ("coir", "mteb"):
+        ids, values = store.read_scorecard(scored / paths.scores(f"{family}-apps", "tiny") / "apps.arrow")
+        place = ids.to_pylist().index("q15")
+        assert values["mrr@10" if family == "mteb" else "map@10"][place] < values["map@10-folded"][place]
+
+
 def test_a_task_by_language_has_a_figure_a_language_and_their_plain_mean(scored):
     told = score(scored, "coir-codesearchnet")
     by_language = [told["datasets"][each]["metrics"]["ndcg@10"]["value"] for each in coir_folders.LANGUAGES]
@@ -211,3 +237,27 @@ def test_every_result_says_by_which_choices_it_was_made(scored):
             told = score(scored, f"{choices.family}-{name}")["choices"]
             assert told["task"] == name and told["protocol"] == choices.name
             assert dataclasses.asdict(choices)["name"] in told.values()
+
+
+def test_mteb_reads_back_what_is_exported_of_its_protocol(scored, monkeypatch, capsys):
+    mteb = pytest.importorskip("mteb", reason="the extra mteb is not installed")
+    monkeypatch.chdir(scored)
+    monkeypatch.setattr(coir, "BENCHMARKS", coir.benchmarks(TASKS))
+    for name in ("apps", "codesearchnet"):
+        stage("eval/export", f"mteb-{name}", "tiny")
+        path = Path(capsys.readouterr().out.strip())
+        assert path == Path("eval/exports/mteb/tiny", f"{TASKS[name].mteb_name}.json")
+        result = mteb.TaskResult.from_disk(path)
+        assert result.dataset_revision == TASKS[name].revision and result.evaluation_time > 0
+        assert result.get_score() == pytest.approx(score(scored, f"mteb-{name}")["all"]["ndcg@10"]["value"], abs=1e-6)
+    with pytest.raises(DataError, match="the result of tiny on coir-apps is by coir-2024; only benchmarks of mteb's"):
+        stage("eval/export", "coir-apps", "tiny")
+
+
+def test_two_results_are_contrasted_choice_by_choice(scored, monkeypatch, capsys):
+    monkeypatch.chdir(scored)
+    stage("eval/contrast", *(str(paths.result(f"{family}-apps", "tiny", "score")) for family in ("coir", "mteb")))
+    told = capsys.readouterr()
+    assert "own-id documents: removed | kept" in told.out.splitlines()
+    assert told.out.splitlines()[-1].startswith("ndcg@10: 0.")
+    assert told.err.startswith("warning: their protocols differ")
