@@ -129,7 +129,7 @@ def test_mtebs_choices_give_the_scores_of_mteb(scored, encoder, name, tmp_path, 
     for dataset, part in ours["datasets"].items():
         subset = dataset if TASKS[name].languages else "default"
         for metric, figure in part["metrics"].items():
-            if not metric.endswith("-folded"):
+            if not metric.endswith(("-folded", *coir.TIES)):  # mteb has no name for these
                 assert figure["value"] == pytest.approx(theirs[subset][in_mteb(metric)], abs=1e-4), (dataset, metric)
                 means.setdefault(metric, []).append(theirs[subset][in_mteb(metric)])
     assert len(means) == 6 * len(CUTOFFS)

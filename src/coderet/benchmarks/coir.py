@@ -36,6 +36,7 @@ from coderet.records import (
 )
 
 HEADLINE = "ndcg@10"
+TIES = tuple(f"{HEADLINE}-{reading}" for reading in ("expected", "best", "worst"))  # over the orders of equal scores
 DEEPEST = 100  # of the cutoffs that are taken unless params ask for more: runs of 1,000 hits are ten times as large
 _JUDGED = "test"  # the split of the judgements
 _TOLD = 8  # names in a message
@@ -70,9 +71,9 @@ class Choices:
         }
 
     def metrics(self, cutoffs: Sequence[int] = ()) -> tuple[str, ...]:
-        """The names of the metrics at cutoffs, by default its own up to DEEPEST; the headline first."""
+        """The names of the metrics at cutoffs, by default its own up to DEEPEST; the headline and its ties first."""
         taken = cutoffs or [each for each in self.cutoffs if each <= DEEPEST]
-        return tuple(dict.fromkeys([HEADLINE, *(f"{name}@{k}" for name in self.measures for k in taken)]))
+        return tuple(dict.fromkeys([HEADLINE, *TIES, *(f"{name}@{k}" for name in self.measures for k in taken)]))
 
 
 COIR_2024 = Choices(
