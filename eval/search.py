@@ -35,6 +35,7 @@ def main(benchmark: str, retriever: str) -> None:
                 "settings": settings,
                 "datasets": datasets,
                 "headline": names[0],
+                **getattr(fitted, "spending", {}),
                 "peak_memory_bytes": memory.bytes,
                 **job.machine,
             },

@@ -319,11 +319,12 @@ class Searcher(Protocol):
 class Retriever(Protocol):
     """What lies in models/retrievers/<name> and answers queries once a corpus is indexed.
 
-    parameters: how many numbers of it were learned. description: what it is, beyond its settings in params.yaml.
+    parameters: how many numbers of it were learned, None where nobody says. description: what it is, beyond its
+    settings in params.yaml.
     """
 
     @property
-    def parameters(self) -> int: ...
+    def parameters(self) -> int | None: ...
 
     @property
     def description(self) -> Mapping[str, Any]: ...

@@ -1,6 +1,7 @@
 import hashlib
 import http.server
 import io
+import json
 import os
 import re
 import signal
@@ -473,3 +474,26 @@ def test_a_repository_with_another_digest_is_refused(hub):
 def test_a_repository_that_cannot_be_had_says_what_to_do(hub):
     message = refused([f"hub:own/net@{REVISION}"])
     assert "LocalEntryNotFoundError" in message and "HF_ENDPOINT" in message and "file:" in message
+
+
+@pytest.mark.parametrize(
+    ("spec", "asked", "line"),
+    [
+        ("hub:own/net", "/api/models/own/net", "hub:own/net@{}"),
+        ("hub:own/net@<commit>?include=*.json", "/api/models/own/net", "hub:own/net@{}?include=*.json"),
+        ("hub:own/net@v1.0", "/api/models/own/net/revision/v1.0", "hub:own/net@{}"),
+        ("hub:datasets/own/set@main", "/api/datasets/own/set/revision/main", "hub:datasets/own/set@{}"),
+    ],
+)
+def test_a_repository_without_a_commit_is_answered_with_the_line_to_write(site, monkeypatch, spec, asked, line):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "ENDPOINT", site.address)
+    site.pages = {asked: json.dumps({"id": "own/net", "sha": REVISION}).encode()}
+    message = refused([spec])
+    assert f"write into params.yaml:\n  {line.format(REVISION)}" in message and spec in message
+    assert not Path("raw").exists()
+
+
+def test_a_repository_without_a_commit_names_the_page_where_no_hub_answers(hub):
+    assert "https://huggingface.co/own/net/commits/main" in refused(["hub:own/net"])

@@ -124,7 +124,7 @@ def test_a_sentence_transformers_folder_says_how_it_is_used(
     assert (own["pooling"], own["normalise"], own["max_tokens"], own["query_prefix"]) == ("last", False, 9, "")
 
 
-@pytest.mark.parametrize("pooling", ["mean", "cls", "lasttoken", "max"])
+@pytest.mark.parametrize("pooling", ["mean", "cls", "lasttoken", "max", "weightedmean"])
 def test_vectors_are_those_of_sentence_transformers(
     tiny_models: Callable[..., Path], sentence_folder_of: Callable[..., None], tmp_path: Path, pooling: str
 ):
@@ -148,7 +148,7 @@ def test_vectors_are_those_of_sentence_transformers(
     ("pooling", "modules", "message"),
     [
         ({"pooling_mode": "mean"}, ("Transformer", "Pooling", "Dense"), "made of Transformer, Pooling, Dense"),
-        ({"pooling_mode": "weightedmean"}, ("Transformer", "Pooling"), "pools by weightedmean"),
+        ({"pooling_mode": "mean_sqrt_len_tokens"}, ("Transformer", "Pooling"), "pools by mean_sqrt_len_tokens"),
         ({"pooling_mode": ["mean", "max"]}, ("Transformer", "Pooling"), "pools by mean and max"),
         ({"include_prompt": False}, ("Transformer", "Pooling"), "leaves the prompt out"),
     ],

@@ -76,6 +76,29 @@ def test_a_document_without_a_direction_is_counted(corpus_of, tmp_path):  # D7
     assert facts == {"dim": 8, "zero_vectors": 1, "encoded": 2}
 
 
+def test_what_an_encoder_that_costs_money_has_spent_is_told_of_each_index_and_in_all(corpus_of, tmp_path):
+    class Costly(Hashed):
+        spent = 5  # on another index of this process
+
+        @property
+        def spending(self):
+            return {"api_tokens": self.spent}
+
+        @property
+        def spending_in_all(self):
+            return {"api_total_tokens": 100 + self.spent}
+
+        def encode_documents(self, texts):
+            self.spent += 7
+            return super().encode_documents(texts)
+
+        encode_queries = encode_documents
+
+    facts = Dense(Costly()).index(corpus_of({"x": "a"}), tmp_path)
+    assert (facts["api_tokens"], facts["api_total_tokens"]) == (7, 112)
+    assert Dense(Costly()).spending == {"api_tokens": 5} and Dense(Hashed()).spending == {}
+
+
 def test_an_index_of_another_encoder_corpus_assembly_or_similarity_is_refused(corpus_of, tmp_path):
     corpus = corpus_of({"x": "a", "y": "b"})
     Dense(Hashed()).index(corpus, tmp_path)

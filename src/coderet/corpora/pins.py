@@ -31,11 +31,24 @@ FORMS = {
 
 _RELEASE = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)==([A-Za-z0-9][A-Za-z0-9.!+_-]*)")
 _HUB = re.compile(r"(?:datasets/)?[\w.-]+/(\w[\w.-]*)@[0-9a-f]{40}")
+_REPOSITORY = re.compile(r"((?:datasets/)?[\w.-]+/\w[\w.-]*)(?:@(.*))?")
+_REVISION = re.compile(r"[\w./-]+")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class SourceError(ValueError):
     """A source that cannot be had as it is pinned: says which, what was found, what was wanted and what to do."""
+
+
+class Unpinned(SourceError):
+    """A line that names a repository of the hub and no commit.
+
+    place: the repository, as in a line; revision: the branch or tag that it names, None if none; query: `?include=...`.
+    """
+
+    def __init__(self, message: str, place: str, revision: str | None, query: str) -> None:
+        super().__init__(message)
+        self.place, self.revision, self.query = place, revision, query
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +86,10 @@ def parse(spec: str) -> Source:
         include = tuple(_after(part, "include=", spec) for part in query.split("&") if part)
         if repository := _HUB.fullmatch(place):
             return Source(kind, repository[1], place, sha256, include)
-        if "@" in place:
-            raise SourceError(f"{spec!r}: a branch or a tag can move; wanted {FORMS['hub']}")
+        if loose := _REPOSITORY.fullmatch(place):
+            why = "a branch or a tag can move" if "@" in place else "it names no commit"
+            revision = loose[2] if loose[2] and _REVISION.fullmatch(loose[2]) else None
+            raise Unpinned(f"{spec!r}: {why}; wanted {FORMS['hub']}", loose[1], revision, query and f"?{query}")
     if kind == "file" and place:
         last = os.path.basename(os.path.abspath(os.path.expanduser(place)))
         return Source(kind, _bare(last) or "files", place, sha256)

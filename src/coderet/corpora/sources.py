@@ -15,7 +15,7 @@ from pathlib import Path
 from coderet import paths
 from coderet.corpora import unpacking
 from coderet.corpora.downloads import CONNECT_SECONDS, download, locked
-from coderet.corpora.pins import Source, SourceError, digest, files_under, mismatch, parse
+from coderet.corpora.pins import Source, SourceError, Unpinned, digest, files_under, mismatch, parse
 
 __all__ = ["Source", "SourceError", "digest", "fetch", "parse"]
 
@@ -36,7 +36,7 @@ def fetch(
     of keep (none given: all) and none of drop; without, each stays the one file it is. SourceError, and all stays as it
     was.
     """
-    wanted = [parse(spec) for spec in specs]
+    wanted = [_parsed(spec) for spec in specs]
     _check_names(wanted)
     with _system_errors(folder), _staging(Path(folder)) as staging:
         files = download([source for source in wanted if source.kind in ("wheel", "sdist", "url")], Path(downloads))
@@ -55,6 +55,27 @@ def fetch(
             if source.sha256 not in (None, found[source]):
                 raise mismatch(source, found[source])
         _check_pins(found)
+
+
+def _parsed(spec: str) -> Source:
+    """The source of a line; where it names a repository of the hub and no commit, the error tells today's."""
+    try:
+        return parse(spec)
+    except Unpinned as error:
+        repository = error.place.removeprefix("datasets/")
+        try:
+            from huggingface_hub import HfApi, constants  # a slow import, for hub: lines alone
+
+            kind = "dataset" if error.place.startswith("datasets/") else "model"
+            api = HfApi(endpoint=constants.ENDPOINT)
+            commit = api.repo_info(repository, repo_type=kind, revision=error.revision, timeout=CONNECT_SECONDS).sha
+        except Exception as trouble:  # the client raises those of its http library too
+            told = f"The hub could not be asked for it ({type(trouble).__name__}); its commits stand on the page"
+            raise SourceError(f"{error}. {told} https://huggingface.co/{error.place}/commits/main") from None
+        raise SourceError(
+            f"{error}. If what is there today is what you want, write into params.yaml:\n"
+            f"  hub:{error.place}@{commit}{error.query}"
+        ) from None
 
 
 def _check_names(wanted: Sequence[Source]) -> None:

@@ -13,6 +13,7 @@ from coderet import registry
 TOWERS = {"nbow": "coderet.encoders.nbow:NeuralBagOfWords"}
 ENCODERS = dict.fromkeys(TOWERS, "coderet.encoders.base:DualEncoder") | {
     "pretrained": "coderet.encoders.pretrained:Pretrained",
+    "api": "coderet.encoders.api:Api",
 }
 
 

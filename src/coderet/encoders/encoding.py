@@ -27,7 +27,7 @@ from tqdm import tqdm
 from coderet.records import DataError, Encoder
 
 LENGTH_STEP = 16
-SHARD = 2048  # texts between two saves: what a killed process loses
+SHARD = 2048  # texts between two saves: what a killed process loses at most
 TEXTS_AT_A_TIME = 4096
 HASH_BYTES = 16
 POSITIONS_SHOWN = 10
@@ -90,8 +90,7 @@ def encode(
     with tqdm(total=len(texts), desc=progress, unit="text", unit_scale=True, disable=None if progress else True) as bar:
         if shards is not None:
             bar.update(members.fill(out, np.flatnonzero(found), shards.vectors))
-        for start in range(0, len(todo), SHARD):
-            part = todo[start : start + SHARD]
+        for part in _parts(encoder, texts, first_rows, todo, role):
             block = texts.take(pa.array(first_rows[part]))
             vectors = encoder.encode_queries(block) if role == "query" else encoder.encode_documents(block)
             _check(vectors, encoder.dim, members, part)
@@ -103,8 +102,23 @@ def encode(
     return out
 
 
+def _parts(
+    encoder: Encoder, texts: pa.ChunkedArray, first_rows: np.ndarray, todo: np.ndarray, role: Role
+) -> Iterator[np.ndarray]:
+    """todo in shards; an encoder that asks a server has its `requests` as shards, so that no answer is lost."""
+    requests = getattr(encoder, "requests", None)
+    for start in range(0, len(todo), SHARD):
+        part = todo[start : start + SHARD]
+        if requests is None:
+            yield part
+        else:
+            yield from (part[rows] for rows in requests(texts.take(pa.array(first_rows[part])), role))
+
+
 class Cached:
     """An encoder whose document vectors are kept in folder; queries, whose time is measured, are always encoded.
+
+    An encoder whose queries cost money may say `keep_queries`; their time is that of the cache once they are in it.
 
     encoded counts the distinct documents that were really encoded, over all calls: a rate is only true of those.
     """
@@ -121,6 +135,8 @@ class Cached:
 
     def encode_queries(self, texts: pa.Array | pa.ChunkedArray) -> np.ndarray:
         """(N, dim) float32."""
+        if getattr(self.encoder, "keep_queries", False):
+            return encode(self.encoder, texts, "query", cache=self.folder)
         vectors: np.ndarray = self.encoder.encode_queries(texts)
         return vectors
 

@@ -34,12 +34,23 @@ def first(tokens: Tensor, mask: Tensor) -> Tensor:
     return _at(tokens, mask, mask.long().argmax(1))
 
 
+def position_weighted(tokens: Tensor, mask: Tensor) -> Tensor:
+    """The mean over real tokens, the first with weight 1, the second with 2 and so on (Muennighoff, 2022)."""
+    return weighted(tokens, mask, mask.cumsum(1).to(tokens.dtype))
+
+
 def last(tokens: Tensor, mask: Tensor) -> Tensor:
     """The last real token: the end mark where the tokenizer sets one."""
     return _at(tokens, mask, mask.shape[1] - 1 - mask.flip(1).long().argmax(1))
 
 
-POOLINGS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"mean": mean, "max": maximum, "cls": first, "last": last}
+POOLINGS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "mean": mean,
+    "max": maximum,
+    "cls": first,
+    "last": last,
+    "weightedmean": position_weighted,
+}
 
 
 def _at(tokens: Tensor, mask: Tensor, places: Tensor) -> Tensor:

@@ -3,6 +3,9 @@
 What a sentence-transformers folder says of itself (pooling, normalisation, prompts, length) is the default; each of
 these can be set instead. Vectors are pooled and normalised in float32 whatever the precision of the model.
 
+A checkpoint that brings code of its own (auto_map in its config.json) is never run without being asked for: see
+`remote_code`. Weights that a model lacks are an error, for transformers would make them up.
+
 Texts are always padded on the right, with the real tokens numbered from the first place on, so that models of either
 padding habit see each text as if it stood alone.
 """
@@ -24,7 +27,7 @@ from transformers import AutoModel, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
 from coderet.corpora import sources
-from coderet.encoders import encoding, sentence_folder
+from coderet.encoders import encoding, remote_code, sentence_folder
 from coderet.encoders import settings as settings_file
 from coderet.encoders.encoding import Role
 from coderet.encoders.pooling import POOLINGS
@@ -36,14 +39,19 @@ MODEL = "model"  # the model's own files, in the folder of a saved encoder
 BATCH_TOKENS = {"cpu": 4096, "cuda": 65_536}  # bounds the memory of a batch
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16}
 UNLIMITED = 1_000_000  # tokenizers that know no limit give an absurd one
+HEADS = ("pooler.",)  # weights that no vector is made of
+
+Pooling = Literal["mean", "cls", "last", "max", "weightedmean"]
 
 
 class Pretrained:
     """An encoder from a model folder.
 
-    pooling: mean, cls, last, max. max_tokens: marks and prefix included. normalise: vectors of length 1. precision:
-    fp32, bf16, or auto, which is bf16 where the processor computes in it and fp32 elsewhere. truncate_dim: only the
-    first so many dimensions are kept, before normalisation. None leaves a setting to what the folder says.
+    pooling: mean, cls, last, max, weightedmean. max_tokens: marks and prefix included. normalise: vectors of length 1.
+    precision: fp32, bf16, or auto, which is bf16 where the processor computes in it and fp32 elsewhere. truncate_dim:
+    only the first so many dimensions are kept, before normalisation. marks_before, marks_after: the tokens put around
+    each text, by name, in the place of the tokenizer's own. trust_remote_code: run the checkpoint's own code (true), or
+    read it with transformers' class of that name (false). None leaves a setting to what the folder says.
     """
 
     CACHED = True
@@ -52,13 +60,16 @@ class Pretrained:
         self,
         model_folder: Path,
         *,
-        pooling: Literal["mean", "cls", "last", "max"] | None = None,
+        pooling: Pooling | None = None,
         max_tokens: int | None = None,
         query_prefix: str | None = None,
         document_prefix: str | None = None,
         normalise: bool | None = None,
         precision: Literal["auto", "fp32", "bf16"] = "auto",
         truncate_dim: int | None = None,
+        marks_before: Sequence[str] | None = None,
+        marks_after: Sequence[str] | None = None,
+        trust_remote_code: bool | None = None,
     ) -> None:
         if not model_folder.is_dir():
             raise DataError(f"there is no model folder {model_folder}")
@@ -67,9 +78,11 @@ class Pretrained:
         self._lower_case = said.lower_case
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
         self._dtype = _precision(precision, self._device)
-        self._tokenizer, self._model = _open(model_folder / said.model, self._dtype)
+        self._tokenizer, self._model = _open(model_folder / said.model, self._dtype, trust_remote_code)
         self._model.to(self._device)
-        self._before, self._after = _marks(self._tokenizer)
+        before, after = _marks(self._tokenizer)
+        self._before = before if marks_before is None else self._named(marks_before)
+        self._after = after if marks_after is None else self._named(marks_after)
         size = int(self._model.config.hidden_size)
         self.dim = size if truncate_dim is None else truncate_dim
         if not 1 <= self.dim <= size:
@@ -84,6 +97,8 @@ class Pretrained:
             "precision": precision,
             "truncate_dim": truncate_dim,
         }
+        rare = {"marks_before": marks_before, "marks_after": marks_after, "trust_remote_code": trust_remote_code}
+        self.settings |= {name: value for name, value in rare.items() if value is not None}
         if self.settings["pooling"] not in POOLINGS:
             raise DataError(
                 f"pooling is {pooling!r}; known: {', '.join(POOLINGS)}.{nearest(self.settings['pooling'], POOLINGS)}"
@@ -97,22 +112,28 @@ class Pretrained:
         *,
         source: str,
         folder: str = ".",
-        pooling: Literal["mean", "cls", "last", "max"] | None = None,
+        pooling: Pooling | None = None,
         max_tokens: int | None = None,
         query_prefix: str | None = None,
         document_prefix: str | None = None,
         normalise: bool | None = None,
         precision: Literal["auto", "fp32", "bf16"] = "auto",
         truncate_dim: int | None = None,
+        marks_before: Sequence[str] | None = None,
+        marks_after: Sequence[str] | None = None,
+        trust_remote_code: bool | None = None,
+        code_source: str | None = None,
     ) -> "Pretrained":
-        """The encoder of a pinned source (a spec of `corpora.sources`), fetched into work; folder: where in it."""
-        sources.fetch([source], work)
-        fetched = [path for path in sorted(work.iterdir()) if path.is_dir()]
-        if len(fetched) != 1:
-            raise DataError(f"{source} gave {len(fetched)} folders in {work}, wanted one")
-        model_folder = fetched[0] / folder
+        """The encoder of a pinned source (a spec of `corpora.sources`), fetched into work; folder: where in it.
+
+        code_source: the pinned source of the repository that its code lies in, where that is another.
+        """
+        sources.fetch([source] if code_source is None else [source, code_source], work)
+        model_folder = work / sources.parse(source).name / folder
         if not model_folder.is_dir():
             raise DataError(f"{source} has no folder {folder}; wanted that of a model, with its config.json")
+        if code_source is not None:
+            remote_code.bring(work / sources.parse(code_source).name, model_folder)
         return cls(
             model_folder,
             pooling=pooling,
@@ -122,6 +143,9 @@ class Pretrained:
             normalise=normalise,
             precision=precision,
             truncate_dim=truncate_dim,
+            marks_before=marks_before,
+            marks_after=marks_after,
+            trust_remote_code=trust_remote_code,
         )
 
     def save(self, folder: Path) -> None:
@@ -187,11 +211,26 @@ class Pretrained:
     def _prefix_tokens(self, prefix: str) -> int:
         return len(fast_content(self._tokenizer, pa.array([""], pa.large_string()), prefix).ids)
 
+    def _named(self, marks: Sequence[str]) -> list[int]:
+        """The ids of tokens, each of which the vocabulary must have."""
+        known = self._tokenizer.get_vocab()
+        for mark in marks:
+            if mark not in known:
+                raise DataError(f"{mark!r} is no token of {self.model_folder.name}.{nearest(mark, known)}")
+        return [int(known[mark]) for mark in marks]
+
+    def _places(self) -> int | None:
+        """How many tokens the model has positions for: RoBERTa's begin behind that of its padding."""
+        places = getattr(self._model.config, "max_position_embeddings", None)
+        positions = getattr(getattr(self._model, "embeddings", None), "position_embeddings", None)
+        padding = getattr(positions, "padding_idx", None)
+        return places if places is None or padding is None else places - padding - 1
+
     def _limit(self, asked: int | None, said: int | None) -> int:
         """What was asked, else what the folder says, else what the tokenizer and the model bear."""
         if asked is not None:
             check_range("max_tokens", asked, len(self._before) + len(self._after) + 1)
-        places = getattr(self._model.config, "max_position_embeddings", None)
+        places = self._places()
         known = [limit for limit in (self._tokenizer.model_max_length, places) if limit and limit < UNLIMITED]
         limit = asked or said or (min(known) if known else None)
         if limit is None:
@@ -201,14 +240,34 @@ class Pretrained:
         return int(limit)
 
 
-def _open(folder: Path, dtype: torch.dtype) -> tuple[Any, Any]:
+def _open(folder: Path, dtype: torch.dtype, trust: bool | None) -> tuple[Any, Any]:
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    remote_code.check(folder, trust)
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        model = AutoModel.from_pretrained(folder, dtype=dtype, local_files_only=True)
-    except Exception as error:  # transformers raises whatever a broken file makes of itself
-        raise DataError(f"{folder} does not hold a whole model that transformers reads: {error}") from error
-    if not tokenizer.is_fast:
+        with remote_code.runnable(trust):
+            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=bool(trust))
+            model, loaded = AutoModel.from_pretrained(
+                folder,
+                dtype=dtype,
+                local_files_only=True,
+                trust_remote_code=bool(trust),
+                output_loading_info=True,
+                **({"attn_implementation": "eager"} if trust else {}),  # all that such code can be expected to know
+            )
+            if trust:
+                remote_code.compute_buffers(model)
+    except Exception as error:  # transformers raises whatever a broken file, or a checkpoint's code, makes of itself
+        raise DataError(
+            f"{folder} does not hold a whole model that transformers reads: {error}"
+            + (f". {remote_code.ADVICE}" if trust else "")
+        ) from error
+    missing = sorted(name for name in loaded["missing_keys"] if not name.startswith(HEADS))
+    if missing:
+        raise DataError(
+            f"{folder} lacks {len(missing)} weights of a {type(model).__name__}, such as {missing[0]}: it is not "
+            "whole, or its config.json names another architecture than its weights are of"
+        )
+    if not tokenizer.is_fast and not trust:
         raise DataError(f"{folder} has a tokenizer without a fast version, which is not supported")
     if getattr(model.config, "is_encoder_decoder", False):
         raise DataError(f"{folder} is an encoder-decoder; wanted a model that is one stack")

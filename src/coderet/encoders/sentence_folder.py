@@ -12,7 +12,7 @@ from typing import Any
 
 from coderet.records import DataError
 
-_POOLINGS = {"cls": "cls", "mean": "mean", "max": "max", "lasttoken": "last"}
+_POOLINGS = {"cls": "cls", "mean": "mean", "max": "max", "lasttoken": "last", "weightedmean": "weightedmean"}
 _FLAGS = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_mean_tokens": "mean",

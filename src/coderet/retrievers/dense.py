@@ -22,7 +22,7 @@ _DOCUMENTS_A_CHUNK = 16_384
 class SavedEncoder(Encoder, Protocol):
     """An encoder that `coderet.encoders.load` reads from the folder it was saved in."""
 
-    parameters_count: int
+    parameters_count: int | None
     settings: Mapping[str, Any]
 
     def tokens(self, texts: pa.ChunkedArray, role: Literal["query", "document"]) -> Any: ...
@@ -68,14 +68,19 @@ class Dense:
         self.encoder.save(folder / _ENCODER)
 
     @property
-    def parameters(self) -> int:
-        """Numbers that were learned."""
+    def parameters(self) -> int | None:
+        """Numbers that were learned; None where nobody says."""
         return self.encoder.parameters_count
 
     @property
     def description(self) -> dict[str, Any]:
         """Its encoder's settings, those included that the encoder's own folder gave."""
         return {"encoder": dict(self.encoder.settings)}
+
+    @property
+    def spending(self) -> Mapping[str, float]:
+        """What an encoder that costs money has spent in this process, by name; empty for others."""
+        return getattr(self.encoder, "spending", {})
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -92,14 +97,16 @@ class Dense:
 
         An encoder that keeps its vectors encodes only documents that it has not seen: costs are told of those.
         """
-        before = getattr(self.encoder, "encoded", 0)
+        before, spent = getattr(self.encoder, "encoded", 0), self.spending
         folder.mkdir(parents=True, exist_ok=True)
         index = self._index.build(
             self._vectors(corpus), len(corpus), self.encoder.dim, folder, similarity=self.similarity
         )
         manifest.write(folder, corpus, self.settings)
         encoded = getattr(self.encoder, "encoded", before + len(corpus)) - before
-        return {"dim": self.encoder.dim, "zero_vectors": index.zero_vectors, "encoded": encoded}
+        facts = {"dim": self.encoder.dim, "zero_vectors": index.zero_vectors, "encoded": encoded}
+        costs = {name: now - spent[name] for name, now in self.spending.items()}
+        return facts | costs | getattr(self.encoder, "spending_in_all", {})
 
     def truncation(self, corpus: Corpus) -> Mapping[str, int]:
         """documents_cut: those longer than the encoder reads; tokens_lost: how many of theirs it does not see."""
