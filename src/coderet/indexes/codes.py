@@ -21,6 +21,7 @@ from coderet.records import DataError
 FEWEST_BITS, MOST_BITS = 4, 8
 IP = faiss.METRIC_INNER_PRODUCT
 SQ8 = faiss.ScalarQuantizer.QT_8bit
+_MULTIPLIED = 16  # numbers a piece from which FAISS multiplies all queries at once, which moves their last digits
 
 
 class _Codes(Approximate):
@@ -89,6 +90,13 @@ class Pq(_Codes):
 
         cls._built(vectors, count, dim, folder, similarity, exact_vectors, made)
         return cls(folder, None)
+
+    def _find(self, queries: np.ndarray, width: int, depth: int) -> tuple[np.ndarray, np.ndarray]:
+        coder = getattr(self._index, "pq", None)
+        if coder is None or coder.dsub < _MULTIPLIED:
+            return super()._find(queries, width, depth)
+        each = [super(Pq, self)._find(query[None], width, depth) for query in queries]
+        return np.concatenate([rough for rough, _ in each]), np.concatenate([found for _, found in each])
 
 
 def _sq8(flat: Flat) -> tuple[Any, dict[str, Any]]:

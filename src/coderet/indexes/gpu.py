@@ -53,5 +53,6 @@ def _placed(make: Any) -> Any:
         index = make(resources)
     except RuntimeError as error:
         raise DataError(f"FAISS cannot put this index on a graphics processor ({error}); set device: cpu") from None
-    index.resources_in_use = resources  # freed with the index, not before
+    # FAISS's own name for what must live as long as the index.
+    index.referenced_objects = [*getattr(index, "referenced_objects", []), resources]
     return index
