@@ -73,7 +73,7 @@ class Pq(_Codes):
         similarity: str = "cosine",
         pieces: int = 64,
         bits: int = 8,
-        training: int = 100_000,
+        training: int = 50_000,
         exact_vectors: bool = True,
     ) -> "Pq":
         """As `Sq8.build`. pieces divides dim; training: vectors, at most, that the values are learned from."""

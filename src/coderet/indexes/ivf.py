@@ -61,7 +61,7 @@ class Ivf(_Lists):
         *,
         similarity: str = "cosine",
         lists: int = 256,
-        training: int = 100_000,
+        training: int = 50_000,
         exact_vectors: bool = True,
     ) -> "Ivf":
         """As `Sq8.build`. lists: how many clusters; training: vectors, at most, that these are learned from."""
@@ -93,7 +93,7 @@ class IvfPq(_Lists):
         lists: int = 256,
         pieces: int = 64,
         bits: int = 8,
-        training: int = 100_000,
+        training: int = 50_000,
         exact_vectors: bool = True,
     ) -> "IvfPq":
         """As `Ivf.build` and `Pq.build`."""
