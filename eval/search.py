@@ -23,18 +23,19 @@ def main(benchmark: str, retriever: str) -> None:
             searcher = fitted.open(dataset.corpus, paths.index(benchmark, retriever) / dataset.corpus.name)
             return dataset, searcher, dataset.depth or job.params.benchmarks[benchmark].depth
 
-        with efficiency.peak_memory() as memory, store.new_folder(paths.runs(benchmark, retriever)) as runs:
-            fitted = retrievers.load(paths.retriever(retriever), spec.spec)
-            settings = {**spec.spec, **fitted.description}
-            for name in names:
-                dataset, searcher, depth = opened(name)
-                alone = lone_queries(searcher, dataset, depth, timing.single_queries, timing.warm_up)
-                run, batches = answer(searcher, dataset, depth, timing.batch_queries)
-                store.write_run(runs / f"{name}.arrow", run, settings)
-                cost = efficiency.of_queries(alone, batches, len(run), timing.batch_queries)
-                datasets[name] = cost.measured() | {"depth": depth, "seconds": float(batches.sum())}
-        for name in names:  # apart, for the exact search is no part of the memory
-            datasets[name] |= recall.against_flat(*opened(name))
+        with store.new_folder(paths.runs(benchmark, retriever)) as runs:
+            with efficiency.peak_memory() as memory:
+                fitted = retrievers.load(paths.retriever(retriever), spec.spec)
+                settings = {**spec.spec, **fitted.description}
+                for name in names:
+                    dataset, searcher, depth = opened(name)
+                    alone = lone_queries(searcher, dataset, depth, timing.single_queries, timing.warm_up)
+                    run, batches = answer(searcher, dataset, depth, timing.batch_queries)
+                    store.write_run(runs / f"{name}.arrow", run, settings)
+                    cost = efficiency.of_queries(alone, batches, len(run), timing.batch_queries)
+                    datasets[name] = cost.measured() | {"depth": depth, "seconds": float(batches.sum())}
+            for name in names:  # apart, for the exact search is no part of the memory
+                datasets[name] |= recall.against_flat(*opened(name))
         store.write_json(
             paths.result(benchmark, retriever, "search"),
             {
