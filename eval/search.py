@@ -8,25 +8,34 @@ writes  data/runs/<benchmark>/<retriever>  eval/results/<benchmark>/<retriever>/
 from coderet import paths, retrievers, stage
 from coderet.corpora import store
 from coderet.metrics import efficiency
+from coderet.records import Dataset, Searcher
+from coderet.retrievers import recall
 from coderet.retrievers.answering import answer, lone_queries
 
 
 def main(benchmark: str, retriever: str) -> None:
-    with stage.open(benchmark=benchmark, retriever=retriever) as job, efficiency.peak_memory() as memory:
+    with stage.open(benchmark=benchmark, retriever=retriever) as job:
         spec, timing, folder = job.params.retrievers[retriever], job.params.efficiency, paths.benchmark(benchmark)
-        fitted = retrievers.load(paths.retriever(retriever), spec.spec)
-        settings = {**spec.spec, **fitted.description}
         datasets, names = {}, store.datasets(folder)
+
+        def opened(name: str) -> tuple[Dataset, Searcher, int]:
+            dataset = store.read_dataset(folder, name, judged=False)
+            searcher = fitted.open(dataset.corpus, paths.index(benchmark, retriever) / dataset.corpus.name)
+            return dataset, searcher, dataset.depth or job.params.benchmarks[benchmark].depth
+
         with store.new_folder(paths.runs(benchmark, retriever)) as runs:
-            for name in names:
-                dataset = store.read_dataset(folder, name, judged=False)
-                searcher = fitted.open(dataset.corpus, paths.index(benchmark, retriever) / dataset.corpus.name)
-                depth = dataset.depth or job.params.benchmarks[benchmark].depth
-                alone = lone_queries(searcher, dataset, depth, timing.single_queries, timing.warm_up)
-                run, batches = answer(searcher, dataset, depth, timing.batch_queries)
-                store.write_run(runs / f"{name}.arrow", run, settings)
-                cost = efficiency.of_queries(alone, batches, len(run), timing.batch_queries)
-                datasets[name] = cost.measured() | {"depth": depth, "seconds": float(batches.sum())}
+            with efficiency.peak_memory() as memory:
+                fitted = retrievers.load(paths.retriever(retriever), spec.spec)
+                settings = {**spec.spec, **fitted.description}
+                for name in names:
+                    dataset, searcher, depth = opened(name)
+                    alone = lone_queries(searcher, dataset, depth, timing.single_queries, timing.warm_up)
+                    run, batches = answer(searcher, dataset, depth, timing.batch_queries)
+                    store.write_run(runs / f"{name}.arrow", run, settings)
+                    cost = efficiency.of_queries(alone, batches, len(run), timing.batch_queries)
+                    datasets[name] = cost.measured() | {"depth": depth, "seconds": float(batches.sum())}
+            for name in names:  # apart, for the exact search is no part of the memory
+                datasets[name] |= recall.against_flat(*opened(name))
         store.write_json(
             paths.result(benchmark, retriever, "search"),
             {

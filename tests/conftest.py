@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # as stage.run has it: threads that spin wait for each other
+
 ROOT = Path(__file__).parents[1]
 
 

@@ -36,6 +36,15 @@ def test_settings_are_held_against_the_constructor():
         fit_arguments(component, {"folder": 1, "name": "x"}, "here")
 
 
+def test_settings_may_be_those_of_several_functions():
+    def part(place, *, depth: int = 1): ...
+
+    assert fit_arguments(component, {"name": "x", "depth": 2}, "here", part) == {"name": "x", "depth": 2}
+    assert list(registry.named_arguments(part, component))[:1] == ["depth"]
+    with pytest.raises(registry.BadValue, match=r"here\.depth is 'x'; wanted a whole number"):
+        fit_arguments(component, {"name": "x", "depth": "x"}, "here", part)
+
+
 def searcher(*, k: int = 1, share: float = 0.5, fields: Sequence[str] = (), mode: Literal["a", "b"] | None = None):
     """What settings are held against."""
 

@@ -37,14 +37,22 @@ def load(table: Mapping[str, str], name: str, family: str, where: str = "") -> A
     return getattr(importlib.import_module(module), attribute)
 
 
-def fit_arguments(function: Callable[..., Any], given: Mapping[str, Any], where: str) -> dict[str, Any]:
+def named_arguments(*functions: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """The keyword-only arguments of functions by name: what params.yaml may give them."""
+    every = (each for function in functions for each in inspect.signature(function).parameters.values())
+    return {each.name: each for each in every if each.kind is each.KEYWORD_ONLY}
+
+
+def fit_arguments(
+    function: Callable[..., Any], given: Mapping[str, Any], where: str, *parts: Callable[..., Any]
+) -> dict[str, Any]:
     """given, once its keys are found to be named arguments of function, its values of their types.
 
     UnknownName for a key that is not, or a lack; BadValue for a value of another type than the argument's annotation.
     where is the place in params.yaml that given comes from. Arguments that function takes by position are not params.
+    parts: further functions that take some of given.
     """
-    parameters = inspect.signature(function).parameters.values()
-    named = {each.name: each for each in parameters if each.kind is each.KEYWORD_ONLY}
+    named = named_arguments(function, *parts)
     for key in given:
         if key not in named:
             known = ", ".join(sorted(named)) or "none"
@@ -52,7 +60,8 @@ def fit_arguments(function: Callable[..., Any], given: Mapping[str, Any], where:
     missing = [name for name, each in named.items() if each.default is each.empty and name not in given]
     if missing:
         raise UnknownName(f"{where} lacks {', '.join(missing)}")
-    check_types(function, given, where)
+    for each in (function, *parts):
+        check_types(each, given, where)
     return dict(given)
 
 

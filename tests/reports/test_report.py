@@ -92,6 +92,26 @@ def test_costs_name_their_units_and_the_machine(results, root):
     assert "- Measured on Imaginary 9000, 2 cores, 8 GiB, no accelerator." in markdown
 
 
+def test_the_speed_of_an_approximate_index_never_stands_without_its_recall(root):
+    path = root / paths.result("functions", "learned", "search")
+    search = json.loads(path.read_text())
+    search["datasets"]["pool"] |= {"recall_against_flat@10": 0.987, "recall_against_flat@100": 0.9512}
+    path.write_text(json.dumps(search))
+    page = page_of(imagined.read(root), root)
+    markdown = reports.as_markdown(page)
+    caveat = "(recall @10 98.7, @100 95.1)"
+    _, _, plain, learned = rows_of(markdown, "Efficiency")[:4]
+    assert learned == ["learned", "30", "33.3", f"100 {caveat}", f"5 {caveat}"]
+    assert plain == ["plain", "60", "16.7", "200", "4"]
+    assert rows_of(markdown, "Results")[3][-2:] == [f"100 {caveat}", f"5 {caveat}"]
+    figures = json.loads(re.search(r"const FIGURES = (\{.*?\});</script>", reports.as_html(page))[1])
+    points = figures["cost"]["functions · ndcg@10|queries answered per second (more is better)"]["data"]
+    assert [point["text"] for point in points] == [["learned<br>recall @10 98.7, @100 95.1"], ["plain"]]
+    on_disk = figures["cost"]["functions · ndcg@10|bytes of the index on disk (less is better)"]["data"]
+    assert {point["text"][0] for point in on_disk} == {"learned", "plain"}
+    assert all("recall" in each["hovertemplate"] for each in on_disk if each["name"] == "learned")
+
+
 def test_the_same_results_give_the_same_report(results, root):
     assert reports.as_html(page_of(results, root)) == reports.as_html(page_of(results, root))
 

@@ -68,6 +68,18 @@ def test_costs_are_those_of_the_headline_corpus_and_dataset(root):
     }
 
 
+def test_the_recall_of_an_approximate_index_is_among_its_costs(root):
+    path = root / paths.result("functions", "plain", "search")
+    search = store.read_json(path)
+    search["datasets"]["pool"]["recall_against_flat@100"] = 0.95
+    store.write_json(path, search)
+    results = imagined.read(root)
+    assert reports.costs(results, "plain", "functions")["recall_against_flat@100"] == 0.95
+    assert not any("recall" in name for name in reports.costs(results, "learned", "functions"))
+    rows = [row for row in reports.summary_rows(results) if row["metric"] == "recall_against_flat@100"]
+    assert [(row["system"], row["value"], row["unit"]) for row in rows] == [("plain", 0.95, "fraction")]
+
+
 def test_what_was_not_measured_has_no_cost_and_is_not_zero(results):
     assert reports.costs(results, "both", "functions") == {}
 

@@ -6,7 +6,7 @@ import pytest
 
 from coderet import retrievers
 from coderet.records import DataError
-from coderet.registry import UnknownName
+from coderet.registry import BadValue, UnknownName
 from coderet.retrievers.dense import Dense
 
 
@@ -115,10 +115,108 @@ def test_an_index_of_another_encoder_corpus_assembly_or_similarity_is_refused(co
 
 
 def test_an_unknown_kind_of_index_and_a_wrong_batch_are_refused():
-    with pytest.raises(UnknownName, match=r"index.kind is 'flatt'; known indexes: flat. Did you mean flat\?"):
+    with pytest.raises(UnknownName, match=r"index.kind is 'flatt'; known indexes: .*flat, .* Did you mean flat\?"):
         Dense(Hashed(), kind="flatt")
     with pytest.raises(DataError, match="batch is 0"):
         Dense(Hashed(), batch=0)
+
+
+KINDS = {
+    "flat": {},
+    "sq8": {},
+    "pq": {"pieces": 8},
+    "ivf": {"lists": 4},
+    "ivf-pq": {"lists": 4, "pieces": 8},
+    "hnsw": {"links": 8},
+    "binary": {},
+}
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def words_of(count: int) -> dict[str, str]:
+    """Documents of three words each, some of them equal."""
+    return {f"d{n:04}": f"w{n % 7} w{n % 11 + 20} w{n % 13 + 40}" for n in range(count)}
+
+
+@every_kind
+def test_every_kind_of_index_finds_what_a_flat_one_finds_among_few_documents(kind, corpus_of, answer):
+    corpus, queries = corpus_of(words_of(30)), ["w1 w25", "w3 w20 w41"]
+    assert answer(Dense(Hashed(), kind=kind, **KINDS[kind]), corpus, queries, 20) == answer(
+        Dense(Hashed()), corpus, queries, 20
+    )
+
+
+@every_kind
+def test_every_kind_of_index_takes_few_documents_none_and_no_queries(kind, corpus_of, answer):  # D7
+    dense = Dense(Hashed(), kind=kind, **KINDS[kind])
+    assert len(answer(dense, corpus_of({"x": "a", "y": "b", "z": "c"}), ["a"], k=5)[0]) == 3
+    assert answer(dense, corpus_of({}), ["a"]) == [[]]
+    assert answer(dense, corpus_of({"x": "a"}), []) == []
+
+
+def test_the_settings_of_a_flat_index_are_what_they_were():
+    settings = {"kind": "flat", "similarity": "cosine", "text_fields": ["text"], "encoder": "hashed", "dim": 64}
+    assert Dense(Hashed()).settings == settings
+
+
+def test_an_index_built_with_other_settings_is_refused_one_searched_with_others_is_not(corpus_of, tmp_path):
+    corpus = corpus_of(words_of(100))
+    facts = Dense(Hashed(), kind="ivf", lists=2).index(corpus, tmp_path)
+    assert facts == {"dim": 64, "zero_vectors": 0, "lists": 2, "codes": "sq8", "learned_from": 100, "encoded": 100}
+    Dense(Hashed(), kind="ivf", lists=2, probes=1, candidates=9, batch=1).open(corpus, tmp_path)
+    with pytest.raises(DataError, match="was made with lists 2, wanted 3"):
+        Dense(Hashed(), kind="ivf", lists=3).open(corpus, tmp_path)
+    with pytest.raises(DataError, match="was made with kind 'ivf', wanted 'flat'"):
+        Dense(Hashed()).open(corpus, tmp_path)
+
+
+def test_an_approximate_index_describes_all_its_settings_those_left_out_too():
+    encoder = Hashed()
+    encoder.settings = {"kind": "hashed"}
+    assert Dense(encoder).description == {"encoder": {"kind": "hashed"}}
+    assert Dense(encoder, kind="hnsw", links=8).description == {
+        "index": {
+            "kind": "hnsw",
+            "similarity": "cosine",
+            "links": 8,
+            "build_breadth": 80,
+            "exact_vectors": True,
+            "text_fields": ["text"],
+        },
+        "breadth": 128,
+        "candidates": None,
+        "encoder": {"kind": "hashed"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        (
+            {"index": {"kind": "ivf", "list": 4}},
+            r"x.index.list is not a setting; known settings: .*lists, .* Did you mean lists\?",
+        ),
+        (
+            {"index": {"kind": "ivf", "probes": 4}},
+            r"x.index.probes moves only the search: it belongs to retrievers.x.probes",
+        ),
+        (
+            {"index": {"kind": "ivf"}, "lists": 4},
+            r"x.lists changes the index: it belongs to retrievers.x.index.lists",
+        ),
+        (
+            {"index": {"kind": "flat", "lists": 4}},
+            r"x.index.lists is not a setting; known settings: batch, device, kind",
+        ),
+        ({"index": {"kind": "hnsw"}, "probes": 4}, r"x.probes is not a setting"),
+        ({"index": {"kind": "ivf", "lists": "many"}}, r"x.index.lists is 'many'; wanted a whole number"),
+        ({"index": {"kind": "hnws"}}, r"x.index.kind is 'hnws'; known indexes: .* Did you mean hnsw\?"),
+        ({"index": {"kind": "ivf"}, "device": "tpu"}, r"x.device is 'tpu'; wanted cpu, gpu"),
+    ],
+)
+def test_a_setting_of_another_kind_or_place_is_refused_with_the_right_one(spec, said, tmp_path):
+    with pytest.raises((UnknownName, BadValue), match=said):
+        retrievers.load(tmp_path, {"kind": "dense", **spec}, "retrievers.x")
 
 
 def test_documents_longer_than_the_encoder_reads_are_counted_with_what_they_lose(corpus_of):  # D14

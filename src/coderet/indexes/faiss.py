@@ -8,26 +8,29 @@ which depends on nothing but the two vectors; and where the bound on the roundin
 document belongs among the first k, all documents of that query are scored so. Equal vectors have equal scores, and a
 run does not change with the batch size or the number of threads.
 
-Left out: kinds that compare only some of the vectors (IVF, HNSW, ...). They join in `INDEXES`.
+On a graphics processor FAISS chooses the candidates there; the scores are made here all the same, so the run is too.
+
+Kinds that compare only some of the vectors, or codes of them, are told by `coderet.indexes.approximate`.
 """
 
 import errno
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import faiss
 import numpy as np
 import pyarrow as pa
 
-from coderet.indexes import ties
+from coderet.indexes import gpu, ties
 from coderet.records import NO_HIT, DataError
 
 SIMILARITIES = ("cosine", "inner-product")
 _VECTORS = "vectors.npy"
 _FACTS = "flat.json"
-_SPARE = 32  # candidates beyond k: enough that a query whose scores are not tied needs no second look
+SPARE = 32  # candidates beyond k: enough that a query whose scores are not tied needs no second look
 _NAMED = 5  # document ids in a message
 faiss.cvar.distance_compute_blas_threshold = 8  # queries from which one matrix product is faster than each alone
 
@@ -39,9 +42,14 @@ class Flat:
     largest_norm: of its rows, which bounds the rounding error. zero_vectors: how many rows have no direction.
     """
 
-    def __init__(self, vectors: np.ndarray, similarity: str, largest_norm: float, zero_vectors: int) -> None:
+    approximate = False
+
+    def __init__(
+        self, vectors: np.ndarray, similarity: str, largest_norm: float, zero_vectors: int, device: gpu.Device = "cpu"
+    ) -> None:
         self.vectors, self.similarity = vectors, similarity
         self.largest_norm, self.zero_vectors = largest_norm, zero_vectors
+        self._on_gpu = gpu.flat(vectors) if device == "gpu" else None
 
     @classmethod
     def build(
@@ -88,17 +96,37 @@ class Flat:
         return cls(kept, similarity, largest, zeros)
 
     @classmethod
-    def load(cls, folder: Path) -> "Flat":
-        """The index in folder; its vectors are memory-mapped, not read. DataError if they are cut short."""
+    def load(cls, folder: Path, *, device: gpu.Device = "cpu") -> "Flat":
+        """The index in folder; its vectors are memory-mapped, not read. DataError if they are cut short.
+
+        device gpu: they are copied to a graphics processor that compares there; DataError where there is none.
+        """
         try:
             vectors = np.load(folder / _VECTORS, mmap_mode="r")
             facts = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
-            return cls(vectors, facts["similarity"], facts["largest_norm"], facts["zero_vectors"])
+            known = facts["similarity"], float(facts["largest_norm"]), int(facts["zero_vectors"])
         except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
             raise DataError(f"{folder} does not hold a whole flat index ({error}); index again") from None
+        return cls(vectors, *known, device)
+
+    @staticmethod
+    def remove(folder: Path) -> None:
+        """Take the index out of folder."""
+        for name in (_VECTORS, _FACTS):
+            (folder / name).unlink()
 
     def __len__(self) -> int:
         return len(self.vectors)
+
+    @property
+    def flat(self) -> "Flat":
+        """The index of the same vectors that misses none: this one."""
+        return self
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the build settled beyond its settings: nothing."""
+        return {}
 
     @property
     def dim(self) -> int:
@@ -110,29 +138,31 @@ class Flat:
         queries is (Q, dim); batch of them are compared at a time, which moves memory and speed but no score. NO_HIT
         and -inf where there are fewer than k documents. DataError if a query holds NaN or infinity.
         """
-        rows = np.full((len(queries), k), NO_HIT, np.int64)
-        scores = np.full((len(queries), k), -np.inf, np.float32)
-        if len(queries) and queries.shape[1] != self.dim:
-            raise DataError(f"query vectors have {queries.shape[1]} dimensions, the index has {self.dim}")
-        depth = min(k, len(self))
-        if depth:
-            for start in range(0, len(queries), batch):
-                part = slice(start, start + batch)
-                rows[part, :depth], scores[part, :depth] = self._nearest(queries[part], depth)
-        return rows, scores
+        return in_batches(self._nearest, queries, k, batch, (len(self), self.dim))
+
+    def scores(self, queries: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """(Q, n) float32 inner products of each query with its own rows (Q, n), one dot product each.
+
+        -inf where the row is NO_HIT. DataError if one does not fit into float32.
+        """
+        rows = np.ascontiguousarray(rows, np.int64)
+        scores = np.empty(rows.shape, np.float32)
+        pointers = (faiss.swig_ptr(each) for each in (scores, queries, self.vectors, rows))
+        faiss.fvec_inner_products_by_idx(*pointers, self.dim, *rows.shape)  # type: ignore[attr-defined]
+        if not np.isfinite(scores[rows != NO_HIT]).all():
+            largest = _norms(queries).max() * self.largest_norm
+            raise DataError(f"inner products of up to {largest:.3g} do not fit into float32")
+        return scores
 
     def _nearest(self, queries: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
-        norms = _norms(queries)
-        if not np.isfinite(norms).all():
-            raise DataError(f"{int((~np.isfinite(norms)).sum())} query vectors hold NaN or infinity")
-        if self.similarity == "cosine":
-            queries, norms = _unit(queries, norms), np.minimum(norms, 1.0)
-        queries = np.ascontiguousarray(queries, np.float32)
-        width = min(len(self), depth + _SPARE)
-        rough, found = faiss.knn(queries, self.vectors, width, metric=faiss.METRIC_INNER_PRODUCT)
-        exact = self._scores(queries, found)
-        if not np.isfinite(exact).all():
-            raise DataError(f"inner products of up to {norms.max() * self.largest_norm:.3g} do not fit into float32")
+        queries, norms = prepared(queries, self.similarity)
+        width = min(len(self), depth + SPARE)
+        if self._on_gpu is None:
+            rough, found = faiss.knn(queries, self.vectors, width, metric=faiss.METRIC_INNER_PRODUCT)
+        else:
+            rough, found = self._on_gpu.search(queries, gpu.width(depth, width))
+            width = found.shape[1]
+        exact = self.scores(queries, found)
         order = np.lexsort((found, -exact), axis=1)[:, :depth]
         rows, scores = np.take_along_axis(found, order, 1), np.take_along_axis(exact, order, 1)
         if width < len(self):
@@ -140,18 +170,44 @@ class Flat:
             slack = self.dim * 2.0**-23 * norms * self.largest_norm
             for unsure in np.flatnonzero(scores[:, -1] <= rough.min(axis=1) + slack):
                 everything = np.arange(len(self), dtype=np.int64)[None]
-                column = self._scores(queries[unsure : unsure + 1], everything)[0]
+                column = self.scores(queries[unsure : unsure + 1], everything)[0]
                 rows[unsure] = ties.first(column, depth)
                 scores[unsure] = column[rows[unsure]]
         return rows, scores
 
-    def _scores(self, queries: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """(Q, n) float32 inner products of each query with its own rows (Q, n), one dot product each."""
-        rows = np.ascontiguousarray(rows, np.int64)
-        scores = np.empty(rows.shape, np.float32)
-        pointers = (faiss.swig_ptr(each) for each in (scores, queries, self.vectors, rows))
-        faiss.fvec_inner_products_by_idx(*pointers, self.dim, *rows.shape)  # type: ignore[attr-defined]
-        return scores
+
+def prepared(queries: np.ndarray, similarity: str) -> tuple[np.ndarray, np.ndarray]:
+    """queries as they are compared, (Q, dim) float32, and their (Q,) lengths. DataError for NaN or infinity."""
+    norms = _norms(queries)
+    if not np.isfinite(norms).all():
+        raise DataError(f"{int((~np.isfinite(norms)).sum())} query vectors hold NaN or infinity")
+    if similarity == "cosine":
+        queries, norms = _unit(queries, norms), np.minimum(norms, 1.0)
+    return np.ascontiguousarray(queries, np.float32), norms
+
+
+def in_batches(
+    nearest: Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]],
+    queries: np.ndarray,
+    k: int,
+    batch: int,
+    shape: tuple[int, int],
+) -> tuple[np.ndarray, np.ndarray]:
+    """What `Flat.search` returns, by nearest: from (q, dim) queries and a depth to (q, depth) rows and scores.
+
+    shape is the number of documents and of dimensions; depth is never more than there are documents.
+    """
+    count, dim = shape
+    rows = np.full((len(queries), k), NO_HIT, np.int64)
+    scores = np.full((len(queries), k), -np.inf, np.float32)
+    if len(queries) and queries.shape[1] != dim:
+        raise DataError(f"query vectors have {queries.shape[1]} dimensions, the index has {dim}")
+    depth = min(k, count)
+    if depth:
+        for start in range(0, len(queries), batch):
+            part = slice(start, start + batch)
+            rows[part, :depth], scores[part, :depth] = nearest(queries[part], depth)
+    return rows, scores
 
 
 def _reserve(path: Path, size: int) -> None:

@@ -1,6 +1,9 @@
 """How numbers are told: quality in hundredths as papers print it, costs with the digits that matter, sizes in words."""
 
-from coderet.reports.results import UNITS
+from collections.abc import Mapping
+
+from coderet.reports import results
+from coderet.reports.results import RECALL, SEARCH_SPEEDS
 
 
 def quality(value: float) -> str:
@@ -30,11 +33,21 @@ def size(count: float) -> str:
 
 
 def cost(name: str, value: float) -> str:
-    return size(value) if UNITS[name] == "bytes" else number(value)
+    unit = results.unit(name)
+    return size(value) if unit == "bytes" else quality(value) if unit == "fraction" else number(value)
+
+
+def caveat(name: str, costs: Mapping[str, float]) -> str:
+    """What a speed among costs is worth: the recall of the approximate index it is of; empty for all other figures."""
+    recalls = [each for each in costs if each.startswith(RECALL)] if name in SEARCH_SPEEDS else []
+    told = ", ".join(f"@{each.removeprefix(RECALL)} {quality(costs[each])}" for each in recalls)
+    return f"recall {told}" if told else ""
 
 
 def words(name: str) -> str:
     """`query_milliseconds_p50` as a reader says it, with its unit."""
+    if name.startswith(RECALL):
+        return f"recall against flat, first {name.removeprefix(RECALL)}"
     return _LABELS.get(name, name.replace("_", " "))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from coderet.reports import figures
 from coderet.reports.page import Choice, Plot
-from coderet.reports.results import UNITS, Results, costs
+from coderet.reports.results import Results, costs
 from coderet.reports.summary import Row
 
 # Okabe and Ito's colours that can be told apart without seeing red or green, dark enough for white and light for black.
@@ -61,7 +61,7 @@ def _scatter(results: Results, benchmark: str, metric: str, cost: str, axis: str
                 "x": [spent[cost]],
                 "y": [100 * mean["value"]],
                 "error_y": _error([mean]),
-                "text": [system],
+                "text": [f"{system}<br>{caveat}" if (caveat := figures.caveat(cost, spent)) else system],
                 "textposition": ("top right", "bottom right")[place % 2],  # neighbours would write over each other
                 "cliponaxis": False,
                 "marker": {"size": 12, "color": palette[system]},
@@ -87,7 +87,7 @@ def _ticks(values: list[float]) -> dict[str, Any]:
 
 def _hover(system: str, mean: Mapping[str, Any], spent: Mapping[str, float]) -> str:
     lines = [f"<b>{system}</b>", f"{figures.quality(mean['value'])} ({figures.interval(mean['low'], mean['high'])})"]
-    lines += [f"{figures.words(name)}: {figures.cost(name, value)}" for name, value in spent.items() if name in UNITS]
+    lines += [f"{figures.words(name)}: {figures.cost(name, value)}" for name, value in spent.items()]
     return "<br>".join(lines) + "<extra></extra>"
 
 

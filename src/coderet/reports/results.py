@@ -111,7 +111,7 @@ def costs(results: Results, system: str, benchmark: str) -> dict[str, float]:
     """What the system costs on the benchmark, by name with unit; what was measured.
 
     Speed and size are those of the headline dataset and its corpus: a percentile of several is no percentile, and
-    documents of further corpora may have been encoded before.
+    documents of further corpora may have been encoded before. An approximate index has its recall among them.
     """
     index, search = (results.of(system, benchmark, stage) for stage in ("index", "search"))
     found: dict[str, Any] = {
@@ -122,7 +122,8 @@ def costs(results: Results, system: str, benchmark: str) -> dict[str, float]:
     found["index_peak_memory_bytes"] = index.get("peak_memory_bytes")
     found["search_peak_memory_bytes"] = search.get("peak_memory_bytes")
     found["threads"] = search.get("threads")
-    return {name: found[name] for name in UNITS if isinstance(found.get(name), int | float)}
+    told = [*UNITS, *(name for name in found if name.startswith(RECALL))]
+    return {name: found[name] for name in told if isinstance(found.get(name), int | float)}
 
 
 def headline(stage: Json, parts: str) -> Json:
@@ -147,6 +148,15 @@ UNITS = {
     "threads": "threads",
 }
 """Unit of each cost, in the order they are told."""
+
+SEARCH_SPEEDS = tuple(name for name, each in UNITS.items() if each in ("queries/s", "ms/query", "ms/batch"))
+RECALL = "recall_against_flat@"
+"""Of an approximate index: the share of an exact search's first k hits that it finds too, k behind it."""
+
+
+def unit(name: str) -> str:
+    """The unit of a cost."""
+    return "fraction" if name.startswith(RECALL) else UNITS[name]
 
 
 def hardware(results: Results, system: str, benchmark: str) -> str:

@@ -268,14 +268,16 @@ def _efficiency(results: Results) -> Section:
         told.append("Figures from different machines do not compare.")
     lead = (
         "The first calls, which load and compile, are not counted. A fusion is not timed: it costs what its members "
-        "cost. p50 is the median, p95 the time that 95 of 100 calls stay under."
+        "cost. p50 is the median, p95 the time that 95 of 100 calls stay under. An index that does not compare every "
+        "vector has beside its speeds, in hundredths, how many of an exact search's first hits it finds."
     )
     return Section("efficiency", "Efficiency", lead, tables, told)
 
 
 def _cost_cell(results: Results, system: str, benchmark: str, name: str, spent: Mapping[str, float]) -> Cell:
     if name in spent:
-        return Cell(figures.cost(name, spent[name]), spent[name])
+        caveat = figures.caveat(name, spent)
+        return Cell(figures.cost(name, spent[name]), spent[name], caveat, "against an exact search" if caveat else "")
     return MISSING if results.lacks(system, benchmark) else NONE
 
 
@@ -302,7 +304,8 @@ def _training(results: Results) -> Section | None:
 
 def _settings(results: Results) -> Section:
     """The settings that change what a figure means: what was read, cut into what, compared how."""
-    names = ["kind", "analyzer", "text_fields", "similarity", "k1", "b", "members", "k"]
+    names = ["kind", "index kind", "analyzer", "text_fields", "similarity", "k1", "b", "members", "k"]
+    names += ["lists", "probes", "links", "breadth", "pieces", "bits", "exact_vectors", "candidates"]
     names += ["pooling", "max_tokens", "max_document_tokens", "query_prefix", "precision"]
     rows = []
     for system in results.systems:
@@ -310,7 +313,8 @@ def _settings(results: Results) -> Section:
         by_values: dict[tuple[str, ...], list[str]] = {}
         for benchmark, settings in scored:
             if settings:
-                values = tuple(_setting_text(setting(settings, name)) for name in names)
+                inner = {**settings, "index kind": settings.get("index", {}).get("kind")}
+                values = tuple(_setting_text(setting(inner, name)) for name in names)
                 by_values.setdefault(values, []).append(benchmark)
         for values, benchmarks in by_values.items():
             rows.append([Cell(system, system), Cell(_listed(benchmarks)), *(Cell(value, value) for value in values)])

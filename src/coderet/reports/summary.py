@@ -7,7 +7,7 @@ of that metric, over queries or over datasets as `mean` says; costs are no means
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from coderet.reports.results import UNITS, Results, costs
+from coderet.reports.results import Results, costs, unit
 
 Row = dict[str, Any]
 
@@ -33,7 +33,7 @@ def _quality(results: Results, system: str, benchmark: str) -> Iterator[Row]:
 
 def _cost(results: Results, system: str, benchmark: str) -> Iterator[Row]:
     for name, value in costs(results, system, benchmark).items():
-        yield _row(system, benchmark, "all", name, {"value": value}, None, None, UNITS[name])
+        yield _row(system, benchmark, "all", name, {"value": value}, None, None, unit(name))
 
 
 def _row(

@@ -2,7 +2,8 @@
 
 A retriever's folder holds `retriever.json`, which names its kind, and whatever that kind saves; it loads from its
 folder alone. What a person may turn is a keyword-only, defaulted argument of its class. Those in `SEARCH` only move the
-search and stand beside `index` in params.yaml; all others stand under `index`, and changing one indexes again.
+search and stand beside `index` in params.yaml; all others stand under `index`, and changing one indexes again. A class
+with `parts` has settings that depend on the kind of its index: see `Dense.parts`.
 """
 
 import json
@@ -47,13 +48,15 @@ def load(folder: Path, spec: Mapping[str, Any], where: str | None = None) -> Ret
     kind, index = spec["kind"], spec.get("index", {})
     search = {key: value for key, value in spec.items() if key not in ("kind", "index")}
     made = _kind(kind, where)
+    parts = made.parts(index, f"{where}.index") if hasattr(made, "parts") else ()
+    of_search = {*made.SEARCH, *(registry.named_arguments(parts[-1]) if parts else ())}
     for key in index:
-        if key in made.SEARCH:
+        if key in of_search:
             raise registry.UnknownName(f"{where}.index.{key} moves only the search: it belongs to {where}.{key}")
-    registry.fit_arguments(made.load, index, f"{where}.index")
-    registry.fit_arguments(made.load, search, where)
+    registry.fit_arguments(made.load, index, f"{where}.index", *parts)
+    registry.fit_arguments(made.load, search, where, *parts)
     for key in search:
-        if key not in made.SEARCH:
+        if key not in of_search:
             raise registry.UnknownName(f"{where}.{key} changes the index: it belongs to {where}.index.{key}")
     found = _read(folder)
     if found.get("kind") != kind or found.get("format") != FORMAT:

@@ -50,7 +50,7 @@ def check(folder: Path, corpus: Corpus, settings: Mapping[str, Any], holds: str 
         raise DataError(f"{folder} has {facts['documents']} {holds} but its corpus {len(corpus)} documents; {again}")
     if facts["digest"] != corpus.digest:
         raise DataError(f"{folder} was made from other documents than those of corpus {corpus.name}; {again}")
-    for key in sorted(facts["settings"].keys() | settings.keys()):
+    for key in sorted(facts["settings"].keys() | settings.keys(), key=lambda key: (key != "kind", key)):
         found, wanted = facts["settings"].get(key), settings.get(key)
         if found != wanted:
             raise DataError(f"{folder} was made with {key} {found!r}, wanted {wanted!r}; {again}")
