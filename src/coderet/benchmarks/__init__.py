@@ -32,6 +32,8 @@ BENCHMARKS = {
     "mteb-stackoverflow-qa": "coderet.benchmarks.coir:BENCHMARKS",
     "mteb-codefeedback-st": "coderet.benchmarks.coir:BENCHMARKS",
     "mteb-codefeedback-mt": "coderet.benchmarks.coir:BENCHMARKS",
+    "mbpp": "coderet.benchmarks.mbpp:BENCHMARKS",
+    "mbpp-paper": "coderet.benchmarks.mbpp:BENCHMARKS",
     "pypi": "coderet.benchmarks.pypi:BENCHMARK",
 }
 
