@@ -35,6 +35,12 @@ BENCHMARKS = {
     "mbpp": "coderet.benchmarks.mbpp:BENCHMARKS",
     "mbpp-paper": "coderet.benchmarks.mbpp:BENCHMARKS",
     "pypi": "coderet.benchmarks.pypi:BENCHMARK",
+    "repoeval": "coderet.benchmarks.repoeval:BENCHMARKS",
+    "repoeval-5": "coderet.benchmarks.repoeval:BENCHMARKS",
+    "repoeval-5-paper": "coderet.benchmarks.repoeval:BENCHMARKS",
+    "repoeval-api": "coderet.benchmarks.repoeval:BENCHMARKS",
+    "repoeval-line": "coderet.benchmarks.repoeval:BENCHMARKS",
+    "repoeval-paper": "coderet.benchmarks.repoeval:BENCHMARKS",
 }
 
 

@@ -1,9 +1,9 @@
 """MBPP, the retrieval part, as CodeRAG-Bench builds it (Wang et al., 2024, arXiv 2406.14497; Austin et al., 2021).
 
 A query is the task's one sentence; its document is that sentence as a comment, a newline and the reference solution, so
-the document holds the query whole. The title is what stands between the first `def` and its parenthesis. The 500 tasks of the test split
-ask; what is searched is a choice. The paper's Table 1 says 500 documents, its script writes the train and validation
-splits too, which makes 964, and its 98.6 is of these.
+the document holds the query whole. The title is what stands between the first `def` and its parenthesis. The 500 tasks
+of the test split ask; what is searched is a choice. The paper's Table 1 says 500 documents, its script writes the train
+and validation splits too, which makes 964, and its 98.6 is of these.
 """
 
 import re
@@ -100,8 +100,8 @@ def _benchmark(name: str, choices: Choices, differs: str = "") -> Benchmark:
         queries="the 500 tasks of the test split",
         documents=f"{choices.documents} solutions",
         defects=(
-            "The document holds its query word for word: kept, the protocol is so; the query's own solution is withheld "
-            "from a generator's context.",
+            "The document holds its query word for word: kept, the protocol is so; the query's own solution is "
+            "withheld from a generator's context.",
             "The paper says 500 documents and searched 964: mbpp has the 500, mbpp-paper the 964.",
         ),
         published=Published("coderag_bench", "mbpp", differs),
