@@ -284,7 +284,7 @@ BENCHMARKS = {
             "swebench-lite",
             Choices(REPOSITORIES),
             (INSTANCES, *_CLONES),
-            "the Python files of a repository but tests, a corpus an instance; some 3 GB for all",
+            "the Python files of a repository but tests, a corpus an instance; by estimate 2 to 3 GB for all",
             "encodings that the paper guessed are UTF-8 or Latin-1",
         ),
         _benchmark(
@@ -292,8 +292,8 @@ BENCHMARKS = {
             Choices(_GIVEN),
             (INSTANCES, *_SNAPSHOTS),
             "the Python files of a repository but tests, 30 to 189 of them, a corpus an instance",
-            "51 of the 300 instances, of six smaller repositories, 30 to 189 files a corpus; those of django and sympy, "
-            "two thirds of the 300, are missing",
+            "51 of the 300 instances, of six smaller repositories, 30 to 189 files a corpus; those of django and "
+            "sympy, two thirds of the 300, are missing",
         ),
     )
 }
