@@ -7,10 +7,12 @@ and validation splits too, which makes 964, and its 98.6 is of these.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from coderet.corpora.released import json_lines
 from coderet.records import (
@@ -53,7 +55,7 @@ class Choices:
         found = [tasks[number] for number in searched if number in tasks]
         yield Draft(
             "mbpp",
-            [documents_batch([*map(solution_id, found)], [*map(title, found)], [*map(solution, found)])],
+            [solutions(found)],
             queries_table(queries, [task["text"] for task in asked], withheld=[[each] for each in own]),
             qrels_table(queries, own),
             documents_expected=self.documents,
@@ -67,6 +69,11 @@ def problems(folder: Path) -> Iterator[dict[str, Any]]:
         if not task.keys() >= {"task_id", "text", "code"}:
             raise DataError(f"{folder / FILE.name}: a record has {sorted(task)}, wanted task_id, text and code of MBPP")
         yield task
+
+
+def solutions(tasks: Sequence[dict[str, Any]]) -> pa.RecordBatch:
+    """The document of every task."""
+    return documents_batch([*map(solution_id, tasks)], [*map(title, tasks)], [*map(solution, tasks)])
 
 
 def solution_id(task: dict[str, Any]) -> str:

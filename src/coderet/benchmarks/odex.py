@@ -5,9 +5,10 @@ are the documents that people left of those whose names the reference code calls
 none; they are asked, counted and not scored, where the paper's loader did not ask them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from coderet.benchmarks import library_docs
 from coderet.benchmarks.library_docs import Documentation
@@ -23,6 +24,11 @@ FILE = Released(
 TASKS = 439
 
 
+def every_task(tasks: Sequence[Mapping[str, Any]]) -> list[str]:
+    """An id for each task: its row and number."""
+    return [f"{row}_{task['task_id']}" for row, task in enumerate(tasks)]
+
+
 @dataclass(frozen=True)
 class Choices:
     """documentation: the corpus that is searched."""
@@ -36,7 +42,7 @@ class Choices:
             raise DataError(
                 f"{folder / FILE.name} is not CodeRAG-Bench's file of ODEX: a record lacks task_id, intent or docs"
             )
-        ids = [f"{row}_{task['task_id']}" for row, task in enumerate(tasks)]
+        ids = every_task(tasks)
         judged = [(own, each["title"]) for own, task in zip(ids, tasks, strict=True) for each in task["docs"]]
         judged = list(dict.fromkeys(judged))
         found = self.documentation.ids_by_title(folder, {title for _, title in judged})
