@@ -29,8 +29,8 @@ def folder(write_lines):
     return folder
 
 
-def drafts(folder, **settings):
-    return {each.name: each for each in benchmark("open").collect(folder, **settings)}
+def drafts(folder, kind="open", **settings):
+    return {each.name: each for each in benchmark(kind).collect(folder, **settings)}
 
 
 def test_one_dataset_a_source_judged_where_its_documents_are_the_benchmarks_gold(folder, documents_of):
@@ -53,8 +53,16 @@ def test_the_hubs_data_set_goes_before_the_file_and_needs_no_title(folder, docum
     place = folder / "code-rag-bench" / "library-documentation"
     place.mkdir()
     pq.write_table(pa.table({"text": ["only"]}), place / "train.parquet")
-    (draft,) = drafts(folder, queries="odex", corpora=["library-documentation"]).values()
+    (draft,) = drafts(folder, "open-unjudged", queries="odex", corpora=["library-documentation"]).values()
     assert documents_of(draft) == {"0": {"id": "0", "title": "", "text": "only"}} and not draft.judged
+
+
+def test_a_kind_without_metrics_is_for_sources_that_hold_no_gold(folder):
+    assert benchmark("open-unjudged").metrics == ()
+    with pytest.raises(DataError, match=r"none of online-tutorials has .* of odex; take the kind open-unjudged"):
+        drafts(folder, queries="odex", corpora=["online-tutorials"])
+    with pytest.raises(DataError, match=r"one of online-tutorials, library-documentation .*; take the kind open"):
+        drafts(folder, "open-unjudged", queries="odex", corpora=["online-tutorials", "library-documentation"])
 
 
 def test_what_cannot_be_meant_or_is_missing_is_said(folder):
@@ -68,7 +76,7 @@ def test_what_cannot_be_meant_or_is_missing_is_said(folder):
         drafts(folder, queries="odex", corpora=["github-repos"])
     (folder / "code-rag-bench" / "online-tutorials" / "data" / "train-00001-of-00002.parquet").unlink()
     with pytest.raises(DataError):
-        for each in drafts(folder, queries="odex", corpora=["online-tutorials"]).values():
+        for each in drafts(folder, "open-unjudged", queries="odex", corpora=["online-tutorials"]).values():
             list(each.documents)
 
 

@@ -2,16 +2,17 @@
 
 One dataset a source, called after it. Where a document of a source is known to answer a question, it is judged so:
 HumanEval's and MBPP's own solutions among the programming solutions, by their text, the gold of ODEX and DS-1000 in
-library documentation, by its title. Anywhere else there is no judgement, and the run is for a generator. The question's
-own solution is withheld from a generator's context; the paper left it in.
+library documentation, by its title. Anywhere else there is no judgement, and the run is for a generator: if that is so
+in all the sources asked for, the kind is `open-unjudged`, which has no metrics. The question's own solution is withheld
+from a generator's context; the paper left it in.
 
 Missing: the paper's mixture, the first document of each source. Its runs can be put together from those of the sources.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -38,8 +39,17 @@ class Questions:
     own: bool
 
 
-def collect(folder: Path, *, queries: str, corpora: Sequence[str]) -> Iterator[Draft]:
+def judged(folder: Path, *, queries: str, corpora: Sequence[str]) -> Iterator[Draft]:
     """One dataset for each of corpora, names of `open_sources.SOURCES`; queries names one of QUESTIONS."""
+    return _collect(folder, queries, corpora, True)
+
+
+def unjudged(folder: Path, *, queries: str, corpora: Sequence[str]) -> Iterator[Draft]:
+    """The same where no source holds gold."""
+    return _collect(folder, queries, corpora, False)
+
+
+def _collect(folder: Path, queries: str, corpora: Sequence[str], judged: bool) -> Iterator[Draft]:
     if queries not in QUESTIONS:
         raise DataError(f"queries is {queries!r}; known: {', '.join(QUESTIONS)}.{nearest(queries, QUESTIONS)}")
     if not corpora or len(set(corpora)) < len(corpora):
@@ -48,6 +58,16 @@ def collect(folder: Path, *, queries: str, corpora: Sequence[str]) -> Iterator[D
         )
     sources = [open_sources.source(name) for name in corpora]
     asked = QUESTIONS[queries](folder)
+    drafts = list(_drafts(folder, asked, sources))
+    if judged != any(draft.judged for draft in drafts):
+        raise DataError(
+            f"{'none' if judged else 'one'} of {', '.join(corpora)} has a document that is known to answer a question "
+            f"of {queries}; take the kind {'open-unjudged' if judged else 'open'}"
+        )
+    yield from drafts
+
+
+def _drafts(folder: Path, asked: Questions, sources: Sequence[open_sources.Source]) -> Iterator[Draft]:
     for source in sources:
         found = _found(asked, source.batches(folder)) if source.name in asked.sources else {}
         judged = [
@@ -76,9 +96,8 @@ def _found(asked: Questions, batches: Iterator[pa.RecordBatch]) -> dict[str, str
 
 def _solved(draft: Draft) -> Questions:
     """The questions of a draft whose gold is a solution that it brings itself."""
-    assert not isinstance(draft.documents, str)
     texts: dict[str, str] = {}
-    for batch in draft.documents:
+    for batch in cast(Iterable[pa.RecordBatch], draft.documents):
         texts |= zip(batch["id"].to_pylist(), batch["text"].to_pylist(), strict=True)
     gold = {row["query_id"]: [texts[row["document_id"]]] for row in draft.qrels.to_pylist()}
     return Questions(_texts(draft), gold, "text", ("programming-solutions",), own=True)
@@ -116,21 +135,29 @@ QUESTIONS: Mapping[str, Callable[[Path], Questions]] = {
     ),
 }
 
-BENCHMARK = Benchmark(
-    name="open",
-    collect=collect,
-    metrics=("ndcg@10", "mrr", "recall@10", "hit@1"),
-    mean="datasets",
-    licence="of the benchmark asked and of each source",
-    source="the questions of one benchmark; CodeRAG-Bench's five sources",
-    choices={
-        "judgements": "the benchmark's own gold, where a source holds it",
-        "own solution": "withheld from a context",
-    },
-    queries="those of the benchmark that queries names",
-    documents="1,138 solutions; 79,400 tutorials; 34,003 of documentation; 23.5 million posts; 1.7 million files",
-    defects=(
-        "The paper leaves a question's own solution in the context, hence 97.6 for HumanEval: here it is withheld.",
-        "The mixture, the first document of each source, is not made here.",
-    ),
-)
+
+def _benchmark(name: str, collect: Callable[..., Iterator[Draft]], metrics: tuple[str, ...]) -> Benchmark:
+    return Benchmark(
+        name=name,
+        collect=collect,
+        metrics=metrics,
+        mean="datasets",
+        licence="of the benchmark asked and of each source",
+        source="the questions of one benchmark; CodeRAG-Bench's five sources",
+        choices={
+            "judgements": "the benchmark's own gold, where a source holds it",
+            "own solution": "withheld from a context",
+        },
+        queries="those of the benchmark that queries names",
+        documents="1,138 solutions; 79,400 tutorials; 34,003 of documentation; 23.5 million posts; 1.7 million files",
+        defects=(
+            "The paper leaves a question's own solution in the context, hence 97.6 for HumanEval: here it is withheld.",
+            "The mixture, the first document of each source, is not made here.",
+        ),
+    )
+
+
+BENCHMARKS = {
+    "open": _benchmark("open", judged, ("ndcg@10", "mrr", "recall@10", "hit@1")),
+    "open-unjudged": _benchmark("open-unjudged", unjudged, ()),
+}

@@ -3,8 +3,8 @@
 Each is a data set of the hub, `code-rag-bench/<id>`, read from a folder of that name under the raw files: `text` is the
 document, `title` its title if there is one, its id the number of its row. Two may be had without the hub, where its
 folder is not there: the solutions are made of HumanEval and all four splits of MBPP, the documentation is
-DocPrompting's file. The documentation made of DevDocs is a source of another name, for it is another corpus. StackOverflow is 23.5
-million documents and GitHub 1.7 million: all are streamed.
+DocPrompting's file. The documentation made of DevDocs is a source of another name, for it is another corpus.
+StackOverflow is 23.5 million documents and GitHub 1.7 million: all are streamed.
 """
 
 from collections.abc import Callable, Iterator
