@@ -1,0 +1,52 @@
+"""DocPrompting's requests over the documentation of libraries."""
+
+import json
+
+import pytest
+from measured import bm25, collected, figures
+
+from coderet.benchmarks import benchmark, docprompting
+from coderet.corpora import library_docs
+from coderet.records import DataError
+
+
+@pytest.fixture
+def raw(tmp_path):
+    (tmp_path / "docprompting_conala").mkdir()
+    rows = [
+        {"nl": "read json", "question_id": "7-1", "oracle_man": ["python.json#loads", "python.json#loads"]},
+        {"nl": "nothing needed", "question_id": "7-1", "oracle_man": []},
+    ]
+    (tmp_path / "docprompting_conala" / "cmd_dev.oracle_man.full.json").write_text(json.dumps(rows))
+    (tmp_path / library_docs.NAME).parent.mkdir(parents=True)
+    docs = [{"_id": "0", "title": "python.json#loads", "text": "json.loads(s)", "metadata": {}}]
+    (tmp_path / library_docs.NAME).write_text("".join(json.dumps(each) + "\n" for each in docs))
+    return tmp_path
+
+
+def test_gold_is_named_by_title_once_and_requests_without_any_are_kept(raw):
+    (draft,) = docprompting.requests(raw, "dev", 2)
+    assert draft.queries.select(["id", "text"]).to_pylist() == [
+        {"id": "7-1:0", "text": "read json"},
+        {"id": "7-1:1", "text": "nothing needed"},
+    ]
+    assert draft.qrels.to_pylist() == [{"query_id": "7-1:0", "document_id": "python.json#loads", "grade": 1.0}]
+    (documents,) = draft.documents
+    assert documents.to_pylist() == [{"id": "python.json#loads", "title": "python.json#loads", "text": "json.loads(s)"}]
+
+
+def test_half_of_the_documentation_is_refused(raw, tmp_path):
+    with pytest.raises(DataError, match="dev has 1 documents, expected 35728"):
+        collected(tmp_path / "b", docprompting.requests(raw, "dev", 2))
+
+
+@pytest.mark.parametrize(
+    ("name", "split", "queries", "judged", "percent"),
+    [("docprompting", "dev", 201, 199, 8.45), ("docprompting-train", "train", 2135, 1794, 6.70)],
+)
+def test_bm25_finds_few_entries(name, split, queries, judged, percent, real_data, tmp_path):
+    dataset = collected(tmp_path / "b", benchmark(name).collect(real_data))[split]
+    assert len(dataset.queries) == queries and len(dataset.corpus) == 35728
+    assert len(set(dataset.qrels.table["query_id"].to_pylist())) == judged
+    found = figures(dataset, bm25("code-words"), tmp_path / "index", ("ndcg@10",))
+    assert found["ndcg@10"] == pytest.approx(percent, abs=0.005)
