@@ -11,6 +11,13 @@ from coderet.registry import load
 
 BENCHMARKS = {
     "beir": "coderet.benchmarks.beir:BENCHMARK",
+    "codesearchnet-all": "coderet.benchmarks.codesearchnet:BENCHMARKS",
+    "codesearchnet-go": "coderet.benchmarks.codesearchnet:BENCHMARKS",
+    "codesearchnet-java": "coderet.benchmarks.codesearchnet:BENCHMARKS",
+    "codesearchnet-javascript": "coderet.benchmarks.codesearchnet:BENCHMARKS",
+    "codesearchnet-php": "coderet.benchmarks.codesearchnet:BENCHMARKS",
+    "codesearchnet-python": "coderet.benchmarks.codesearchnet:BENCHMARKS",
+    "codesearchnet-ruby": "coderet.benchmarks.codesearchnet:BENCHMARKS",
     "coir-apps": "coderet.benchmarks.coir:BENCHMARKS",
     "coir-cosqa": "coderet.benchmarks.coir:BENCHMARKS",
     "coir-synthetic-text2sql": "coderet.benchmarks.coir:BENCHMARKS",

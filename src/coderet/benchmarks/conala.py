@@ -13,7 +13,12 @@ from coderet.records import Benchmark, Draft, Released, documents_batch, qrels_t
 
 NAME = "conala/conala-train.json"
 SNIPPETS, INTENTS, REWRITTEN = 1912, 1456, 1858
-FIELDS = {"intent": str, "rewritten_intent": (str, type(None)), "snippet": str, "question_id": int}
+FIELDS: dict[str, type | tuple[type, ...]] = {
+    "intent": str,
+    "rewritten_intent": (str, type(None)),
+    "snippet": str,
+    "question_id": int,
+}
 
 
 def collect(folder: Path, *, rewritten: bool = False) -> Iterator[Draft]:

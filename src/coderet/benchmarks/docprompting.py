@@ -54,10 +54,7 @@ def _benchmark(name: str, split: str, count: int, with_gold: int, sha256: str) -
             ),
             library_docs.FILE,
         ),
-        choices={
-            "gold": "the entries of oracle_man, each once",
-            "document": "the entry's text; its title is the id and the title",
-        },
+        choices={"gold": "the entries of oracle_man, each once", "document": "the entry's text, its title apart"},
         queries=f"{count:,}, {with_gold:,} with documents",
         documents=f"{library_docs.DOCUMENTS:,}",
         defects=(
