@@ -17,7 +17,7 @@ for an empty text. The report counts these as empty documents.
 import hashlib
 import tempfile
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -96,7 +96,7 @@ def judged_pool(folder: Path, language: str, counts: "Judged", distractors: bool
     pool = documents_batch([each["url"] for each in judged], titles, [each["code"] for each in judged])
     yield Draft(
         language,
-        chain([pool, _empty(lacking)], _distractors(folder, language, judged) if distractors else ()),
+        chain([pool, _empty(lacking)], _distractors(folder, language, urls) if distractors else ()),
         queries(folder, lacking),
         qrels,
         documents_expected=counts.judged + distractors * counts.distractors,
@@ -105,7 +105,7 @@ def judged_pool(folder: Path, language: str, counts: "Judged", distractors: bool
 
 
 def _of_pool(record: dict[str, Any], folder: Path) -> dict[str, Any]:
-    fields = {"url": str, "language": str, "path": str, "code": str, "start_line": int, "end_line": int}
+    fields = dict.fromkeys(("url", "language", "code"), str)
     released.check_fields(record, fields, f"a record of {folder / FUNCTIONS}")
     return record
 
@@ -121,21 +121,21 @@ def _empty(urls: Collection[str]) -> pa.RecordBatch:
     return documents_batch(sorted(urls), [""] * len(urls), [""] * len(urls))
 
 
-def _distractors(folder: Path, language: str, judged: list[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
-    """The functions of the same files that overlap no judged one, a batch a file."""
-    taken = defaultdict(list)
-    for each in judged:
-        taken[each["repo"], each["sha"], each["path"]].append((each["start_line"], each["end_line"]))
+def _distractors(folder: Path, language: str, judged: Iterable[str]) -> Iterator[pa.RecordBatch]:
+    """The functions of the same files that overlap the lines of no judged URL, a batch a file."""
+    taken: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for url in judged:
+        place, _, lines = url.partition("#L")
+        first, _, last = lines.partition("-L")
+        taken[place].append((int(first), int(last)))
     name = f"{FOLDER}/source_files.{language}.jsonl"
     for file in released.json_lines(folder, name):
         released.check_fields(file, dict.fromkeys(("repo", "sha", "path", "text"), str), f"a record of {folder / name}")
-        place = file["repo"], file["sha"], file["path"]
+        place = f"https://github.com/{file['repo']}/blob/{file['sha']}/{file['path']}"
         found: dict[str, syntax.Function] = {}
-        for function in syntax.functions(file["text"].encode(), language):
-            first, last = function.start_line, function.end_line
-            if not any(start <= last and first <= end for start, end in taken[place]):
-                url = f"https://github.com/{place[0]}/blob/{place[1]}/{place[2]}#L{first}-L{last}"
-                found.setdefault(url, function)
+        for each in syntax.functions(file["text"].encode(), language):
+            if not any(start <= each.end_line and each.start_line <= end for start, end in taken[place]):
+                found.setdefault(f"{place}#L{each.start_line}-L{each.end_line}", each)
         yield documents_batch(found, [each.name for each in found.values()], [each.text for each in found.values()])
 
 
