@@ -10,8 +10,12 @@ from measured import bm25, collected, figures
 
 from coderet.benchmarks import benchmark
 from coderet.benchmarks import codesearchnet_challenge as challenge
+from coderet.corpora import challenge as files
 from coderet.corpora.census import census
+from coderet.metrics import challenge as script
+from coderet.metrics import scorecards
 from coderet.records import DataError
+from coderet.retrievers.answering import answer
 
 COUNTS = challenge.Judged(3, 1, 1, "")
 
@@ -88,9 +92,9 @@ def test_a_judged_url_without_code_is_in_the_ideal_ranking_and_never_a_hit(raw, 
     assert documents(pool)[LOST]["text"] == ""
     assert set(map(tuple, pool.queries.table["excluded"].to_pylist())) == {(LOST,)}
     assert census(pool)[0]["empty_documents"] == 1
-    found = figures(pool, bm25("code-words"), tmp_path / "index", ("ndcg-exp",))
+    found = figures(pool, bm25("code-words"), tmp_path / "index", ("ndcg-all",))
     gains = 2**2.5 - 1, 2**1 - 1
-    assert found["ndcg-exp"] == pytest.approx(100 * gains[0] / (gains[0] + gains[1] / np.log2(3)))
+    assert found["ndcg-all"] == pytest.approx(100 * gains[0] / (gains[0] + gains[1] / np.log2(3)))
 
 
 def test_distractors_are_the_other_functions_of_the_same_files(raw, tmp_path):
@@ -103,7 +107,7 @@ def test_distractors_are_the_other_functions_of_the_same_files(raw, tmp_path):
 def test_the_official_corpus_has_every_function_once_a_url(raw, tmp_path):
     other = url("other", 5, 6)
     write_pickle(raw, [("dig", DIG), ("dug", DIG), ("other", other)])
-    dataset = collected(tmp_path / "b", challenge.challenge(raw, "python", 3, False))["python"]
+    dataset = collected(tmp_path / "b", challenge.official_corpus(raw, "python", 3, False))["python"]
     assert documents(dataset) == {
         DIG: {"id": DIG, "title": "Ant.dig", "text": "def dig(): pass"},
         other: {"id": other, "title": "Ant.other", "text": "def other(): pass"},
@@ -111,14 +115,14 @@ def test_the_official_corpus_has_every_function_once_a_url(raw, tmp_path):
         LOST: {"id": LOST, "title": "", "text": ""},
     }
     assert dataset.queries.table["excluded"][0].as_py() == sorted([FILL, LOST])
-    (draft,) = challenge.challenge(raw, "python", 3, True)
+    (draft,) = challenge.official_corpus(raw, "python", 3, True)
     assert next(iter(draft.documents))["text"].to_pylist() == ["def dig", "def other"]
 
 
 def test_a_url_that_repeats_in_a_later_batch_is_dropped_too(raw, tmp_path, monkeypatch):
     monkeypatch.setattr(challenge.codesearchnet, "ROWS_A_BATCH", 2)
     write_pickle(raw, [("dig", DIG), ("fill", FILL), ("dug", DIG), ("lost", LOST)])
-    dataset = collected(tmp_path / "b", challenge.challenge(raw, "python", 4, False))["python"]
+    dataset = collected(tmp_path / "b", challenge.official_corpus(raw, "python", 4, False))["python"]
     assert {place: row["title"] for place, row in documents(dataset).items()} == {
         DIG: "Ant.dig",
         FILL: "Ant.fill",
@@ -129,12 +133,12 @@ def test_a_url_that_repeats_in_a_later_batch_is_dropped_too(raw, tmp_path, monke
 def test_a_corpus_of_another_size_is_refused(raw, tmp_path):
     write_pickle(raw, [("dig", DIG)])
     with pytest.raises(DataError, match="holds 1 functions of python, expected 2"):
-        collected(tmp_path / "b", challenge.challenge(raw, "python", 2, False))
+        collected(tmp_path / "b", challenge.official_corpus(raw, "python", 2, False))
 
 
 def test_annotations_of_other_queries_are_refused(raw):
     (raw / challenge.QUERIES).write_text("query\nsomething else\n")
-    with pytest.raises(DataError, match=r"judges query 'Dig a hole' .*not of one release"):
+    with pytest.raises(DataError, match=r"judges 'dig a hole', which is no query .*two releases"):
         challenge.judgements(raw, "python")
 
 
@@ -176,8 +180,24 @@ def test_bm25_orders_the_judged_pool(language, whitespace, code_words, real_data
     counts, _ = census(pool)
     assert counts["empty_documents"] == challenge.JUDGED[language].lacking
     for analyzer, percent in (("whitespace", whitespace), ("code-words", code_words)):
-        found = figures(pool, bm25(analyzer), tmp_path / analyzer, ("ndcg-exp",), depth=1000)
-        assert found["ndcg-exp"] == pytest.approx(percent, abs=0.005)
+        found = figures(pool, bm25(analyzer), tmp_path / analyzer, ("ndcg-all",), depth=1000)
+        assert found["ndcg-all"] == pytest.approx(percent, abs=0.005)
+
+
+def test_the_same_predictions_score_the_same_as_a_file_of_the_challenge(real_data, tmp_path):
+    pool = collected(tmp_path / "b", benchmark("csn-judged-ruby").collect(real_data))["ruby"]
+    retriever = bm25("code-words")
+    retriever.index(pool.corpus, tmp_path / "index")
+    run, _ = answer(retriever.open(pool.corpus, tmp_path / "index"), pool, 100, 256)
+    card = scorecards.score(pool, run, ("ndcg-all", "ndcg-within"))
+    files.write_predictions(tmp_path / "predictions.csv", {"ruby": files.Answer(pool, run)})
+    annotations = files.read_annotations(real_data / f"{challenge.ANNOTATIONS}.gz")
+    official = script.score(annotations, files.read_predictions(tmp_path / "predictions.csv"), submitted_only=True)[
+        "ruby"
+    ]
+    assert len(official.query_ids) == len(card.query_ids) == 84
+    for name, values in card.values.items():
+        assert values.mean() == pytest.approx(official.values[f"{name}-2019"].mean(), abs=1e-6)
 
 
 def test_the_distractors_of_ruby_are_counted(real_data, tmp_path):

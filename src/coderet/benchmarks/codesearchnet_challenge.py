@@ -27,7 +27,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coderet.corpora import codesearchnet, released, store, syntax
+from coderet.corpora import challenge, codesearchnet, released, store, syntax
+from coderet.metrics.challenge import relevances
 from coderet.records import (
     DOCUMENTS,
     Benchmark,
@@ -59,21 +60,18 @@ def queries(folder: Path, excluded: Collection[str] = ()) -> pa.Table:
 
 def judgements(folder: Path, language: str) -> pa.Table:
     """The qrels of one language: the mean grade of each query and URL."""
-    rows = released.csv_records(folder, QUERIES, ("query",))
-    ids = {row["query"].lower(): _query_id(number) for number, row in enumerate(rows)}
-    grades: dict[tuple[str, str], list[float]] = defaultdict(list)
-    columns = ("Language", "Query", "GitHubUrl", "Relevance")
-    for row in released.csv_records(folder, ANNOTATIONS, columns):
-        if row["Query"].lower() not in ids or row["Relevance"] not in ("0", "1", "2", "3"):
-            raise DataError(
-                f"{folder / ANNOTATIONS} judges query {row['Query']!r} with {row['Relevance']!r}; wanted a query of "
-                f"{QUERIES} and a grade from 0 to 3: the two files are not of one release"
-            )
-        if row["Language"].lower() == language:
-            grades[ids[row["Query"].lower()], row["GitHubUrl"]].append(float(row["Relevance"]))
-    judged = list(grades)
-    means = [float(np.mean(each)) for each in grades.values()]
-    return qrels_table([query for query, _ in judged], [url for _, url in judged], means)
+    texts = [row["query"].lower() for row in released.csv_records(folder, QUERIES, ("query",))]
+    ids = {text: _query_id(row) for row, text in enumerate(texts)}
+    grades = relevances(challenge.read_annotations(released.located(folder, ANNOTATIONS)))
+    unknown = sorted(set(grades["query"].to_pylist()) - set(texts))
+    if unknown:
+        raise DataError(
+            f"{folder / ANNOTATIONS} judges {unknown[0]!r}, which is no query of {QUERIES}; they are of two releases"
+        )
+    own = grades.filter(pc.equal(grades["language"], language))
+    return qrels_table(
+        [ids[query] for query in own["query"].to_pylist()], own["url"].to_pylist(), grades=own["relevance"].to_pylist()
+    )
 
 
 def _query_id(row: int) -> str:
@@ -142,7 +140,7 @@ def _distractors(folder: Path, language: str, judged: Iterable[str]) -> Iterator
 # The official search corpus
 
 
-def challenge(folder: Path, language: str, functions: int, tokens: bool) -> Iterator[Draft]:
+def official_corpus(folder: Path, language: str, functions: int, tokens: bool) -> Iterator[Draft]:
     """All functions of one language as a corpus, titles their qualified names.
 
     tokens: a document is the function's tokens joined by a space, as the reference models read it; otherwise its text.
@@ -223,7 +221,7 @@ ASKED = (
         f"{PLACE}annotationStore.csv",
     ),
 )
-METRICS = ("ndcg-all", "ndcg-within", "ndcg-exp@10", "judged@10", "judged@100", "mrr", "recall@100")
+METRICS = ("ndcg-all", "ndcg-within", "ndcg-reranked", "ndcg-exp@10", "judged@10", "judged@100", "mrr", "recall@100")
 LICENCE = "MIT (queries, annotations), of each repository (code)"
 CHOICES = {
     "grade": "the mean of a pair's annotations",
@@ -270,7 +268,7 @@ def _judged(language: str, counts: Judged) -> Benchmark:
 
 def _challenge(language: str, functions: int) -> Benchmark:
     def collect(folder: Path, *, tokens: bool = False) -> Iterator[Draft]:
-        return challenge(folder, language, functions, tokens)
+        return official_corpus(folder, language, functions, tokens)
 
     return Benchmark(
         name=f"csn-challenge-{language}",

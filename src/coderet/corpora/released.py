@@ -153,11 +153,16 @@ def _fetch(file: Released, folder: Path) -> None:
 @contextmanager
 def opened(folder: Path, name: str) -> Iterator[IO[bytes]]:
     """The content of the file called name, or name + ".gz", in folder; DataError if it is not there or not whole."""
+    with _opened(located(folder, name)) as content:
+        yield content
+
+
+def located(folder: Path, name: str) -> Path:
+    """Where the file called name, or name + ".gz", is in folder; DataError if it is not there."""
     path = _existing(folder, name)
     if path is None:
         raise DataError(f"no {name} or {name}.gz in {folder}; run: make data BENCHMARK={folder.name}")
-    with _opened(path) as content:
-        yield content
+    return path
 
 
 @contextmanager
