@@ -75,3 +75,42 @@ def test_a_whole_file_of_json_and_of_text(tmp_path):
     _put(tmp_path, "code.txt", "a\u2028b\nc\n".encode())
     assert released.json_whole(tmp_path, "whole.json") == {"k": [1]}
     assert released.text_lines(tmp_path, "code.txt") == ["a\u2028b", "c"]
+
+
+def test_rows_of_comma_separated_values_come_by_their_header(tmp_path):
+    _put(tmp_path, "a.csv.gz", b'\xef\xbb\xbfQuery,Notes\r\n"sort, fast","say ""hi""\nthere"\r\nx,\r\n')
+    assert list(released.csv_records(tmp_path, "a.csv", ("Query",))) == [
+        {"Query": "sort, fast", "Notes": 'say "hi"\nthere'},
+        {"Query": "x", "Notes": ""},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"Question\na\n", r"has columns \['Question'\], wanted Query"),
+        (b"Query,Notes\na\n", "line 2 has 1 cells, wanted 2"),
+        (b'Query\n"cut', "cannot be read"),
+        (b"Query\n\xff\n", "cannot be read"),
+        (b"", r"has columns \[\], wanted Query"),
+    ],
+)
+def test_comma_separated_values_of_another_form_are_told(tmp_path, content, said):
+    _put(tmp_path, "a.csv", content)
+    with pytest.raises(DataError, match=said):
+        list(released.csv_records(tmp_path, "a.csv", ("Query",)))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b'{"a": "x"}', "is one dict, wanted a list"),
+        (b'[{"a": "x"}, {"b": 1}]', r"record 1 has no a as it should be, but \['b'\]"),
+        (b'[{"a": 1}]', "record 0 has no a as it should be"),
+        (b'["a"]', "record 0 has no a as it should be, but str"),
+    ],
+)
+def test_a_list_of_records_of_another_form_is_told(tmp_path, content, said):
+    _put(tmp_path, "a.json", content)
+    with pytest.raises(DataError, match=said):
+        released.json_array(tmp_path, "a.json", {"a": str})

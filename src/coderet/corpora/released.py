@@ -6,14 +6,16 @@ packed as `<name>.gz`. What is found is checked and put into data/raw/<benchmark
 removed nor written over.
 """
 
+import csv
 import gzip
 import hashlib
+import io
 import json
 import os
 import shutil
 import tempfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -151,11 +153,16 @@ def _fetch(file: Released, folder: Path) -> None:
 @contextmanager
 def opened(folder: Path, name: str) -> Iterator[IO[bytes]]:
     """The content of the file called name, or name + ".gz", in folder; DataError if it is not there or not whole."""
+    with _opened(located(folder, name)) as content:
+        yield content
+
+
+def located(folder: Path, name: str) -> Path:
+    """Where the file called name, or name + ".gz", is in folder; DataError if it is not there."""
     path = _existing(folder, name)
     if path is None:
         raise DataError(f"no {name} or {name}.gz in {folder}; run: make data BENCHMARK={folder.name}")
-    with _opened(path) as content:
-        yield content
+    return path
 
 
 @contextmanager
@@ -196,3 +203,39 @@ def text_lines(folder: Path, name: str) -> list[str]:
     with opened(folder, name) as content:
         text = content.read().decode("utf-8")
     return text.removesuffix("\n").split("\n")
+
+
+def json_array(folder: Path, name: str, fields: Mapping[str, type | tuple[type, ...]]) -> list[dict[str, Any]]:
+    """The records of a file that is one JSON array; DataError names the one that lacks a field of its type."""
+    records = json_whole(folder, name)
+    if not isinstance(records, list):
+        raise DataError(f"{folder / name} is one {type(records).__name__}, wanted a list of records")
+    for number, record in enumerate(records):
+        check_fields(record, fields, f"{folder / name}, record {number}")
+    return records
+
+
+def check_fields(record: Any, fields: Mapping[str, type | tuple[type, ...]], place: str) -> None:
+    """DataError, which says where, unless record is a mapping that has all fields, each of its type."""
+    for field, kind in fields.items():
+        if not isinstance(record, dict) or not isinstance(record.get(field), kind):
+            found = sorted(map(str, record)) if isinstance(record, dict) else type(record).__name__
+            raise DataError(f"{place} has no {field} as it should be, but {found}; is it another benchmark's file?")
+
+
+def csv_records(folder: Path, name: str, columns: Sequence[str]) -> Iterator[dict[str, str]]:
+    """The rows of a UTF-8 file of comma-separated values, by its header; DataError if that lacks one of columns."""
+    with opened(folder, name) as content:
+        rows = csv.reader(io.TextIOWrapper(content, encoding="utf-8-sig", newline=""), strict=True)
+        try:
+            header = next(rows, [])
+            if not set(columns) <= set(header):
+                raise DataError(f"{folder / name} has columns {header}, wanted {', '.join(columns)}")
+            for row in rows:
+                if len(row) != len(header):
+                    raise DataError(
+                        f"{folder / name}, line {rows.line_num} has {len(row)} cells, wanted {len(header)}; fetch again"
+                    )
+                yield dict(zip(header, row, strict=True))
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise DataError(f"{folder / name}, line {rows.line_num} cannot be read ({error}); fetch it again") from None
