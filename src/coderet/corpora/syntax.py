@@ -31,7 +31,7 @@ import importlib
 import inspect
 import re
 import warnings
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -284,8 +284,8 @@ def functions(source: Source | bytes, language: str) -> list[Function]:
     reader = _reader(language)
     if isinstance(source, bytes):
         source = decode(source, language)
-    if language == "python":
-        _refuse_bottomless(source.utf8)
+    if language == "python" and _is_bottomless(source.utf8):
+        raise TooDeep(f"found a line indented by {_DEEPEST_INDENTATION} or more; Python itself allows 100 levels")
     tree = reader.parser.parse(source.utf8)
     root = tree.root_node
     broken = root.has_error
@@ -293,6 +293,54 @@ def functions(source: Source | bytes, language: str) -> list[Function]:
     if broken and language == "python":
         found = _recovered(reader, source, found)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A node of a file's syntax tree. Lines are counted from 0, the last one included."""
+
+    node: tree_sitter.Node
+    defines: bool  # it is, or holds, a function or a class
+
+    @property
+    def first_line(self) -> int:
+        return self.node.start_point[0]
+
+    @property
+    def last_line(self) -> int:
+        """The line of its last character: a node that ends with a line feed does not reach into the next line."""
+        row, column = self.node.end_point
+        return max(self.first_line, row - 1 if column == 0 else row)
+
+    @property
+    def comment(self) -> bool:
+        return "comment" in self.node.type
+
+    @property
+    def children(self) -> "list[Block]":
+        """Those with a name: brackets and keywords are none."""
+        return [Block(node, False) for node in self.node.named_children]
+
+
+def outline(utf8: bytes, language: str) -> list[Block] | None:
+    """What stands at the top of a file, in order; None where the text does not parse or is none that is read."""
+    reader = _reader(language)
+    if b"\0" in utf8 or (language == "python" and _is_bottomless(utf8)):
+        return None
+    root = reader.parser.parse(utf8).root_node
+    if root.has_error:
+        return None
+    captured = [
+        node.start_byte
+        for _, captures in reader.cursor.matches(root)
+        for kind in ("function", "class")
+        for node in captures.get(kind, ())
+    ]
+    captured.sort()
+    return [
+        Block(node, bisect_left(captured, node.end_byte) > bisect_left(captured, node.start_byte))
+        for node in root.children
+    ]
 
 
 def language_of(path: str) -> str | None:
@@ -486,11 +534,10 @@ def _without_string(utf8: bytes, start: int, end: int, doc_start: int, doc_end: 
     return utf8[start:doc_start] + utf8[gap.end() : end]
 
 
-def _refuse_bottomless(utf8: bytes) -> None:
-    """Raise TooDeep where a line is indented by _DEEPEST_INDENTATION, for every level takes at least one blank."""
+def _is_bottomless(utf8: bytes) -> bool:
+    """Whether a line is indented by _DEEPEST_INDENTATION, for every level takes at least one blank."""
     # Looking for the run of blanks first keeps the slow expression away from ordinary files.
-    if b" " * _DEEPEST_INDENTATION in utf8.replace(b"\t", b" ") and _BOTTOMLESS.search(utf8):
-        raise TooDeep(f"found a line indented by {_DEEPEST_INDENTATION} or more; Python itself allows 100 levels")
+    return b" " * _DEEPEST_INDENTATION in utf8.replace(b"\t", b" ") and _BOTTOMLESS.search(utf8) is not None
 
 
 def _declared_encoding(data: bytes) -> str | None:

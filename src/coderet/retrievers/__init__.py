@@ -3,7 +3,8 @@
 A retriever's folder holds `retriever.json`, which names its kind, and whatever that kind saves; it loads from its
 folder alone. What a person may turn is a keyword-only, defaulted argument of its class. Those in `SEARCH` only move the
 search and stand beside `index` in params.yaml; all others stand under `index`, and changing one indexes again. A class
-with `parts` has settings that depend on the kind of its index: see `Dense.parts`.
+with `parts` has settings that depend on the kind of its index: see `Dense.parts`. Under `index` may stand a `chunking`
+too, whatever the kind: the retriever then works on chunks and answers with documents.
 """
 
 import json
@@ -13,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from coderet import registry
+from coderet.corpora import chunking
 from coderet.records import DataError, Retriever, Run
+from coderet.retrievers.chunked import Chunked
 
 RETRIEVERS = {
     "lucene": "coderet.retrievers.lucene:Lucene",
@@ -22,6 +25,7 @@ RETRIEVERS = {
 }
 FUSIONS = {"rrf": "coderet.retrievers.fusion:rrf"}
 FORMAT = 1
+CHUNKING = "chunking"
 _FILE = "retriever.json"
 
 
@@ -45,7 +49,8 @@ def load(folder: Path, spec: Mapping[str, Any], where: str | None = None) -> Ret
     stands in the wrong place.
     """
     where = where or f"params.yaml: retrievers.{folder.name}"
-    kind, index = spec["kind"], spec.get("index", {})
+    kind, index = spec["kind"], dict(spec.get("index", {}))
+    chunks = chunking.chunker(index.pop(CHUNKING), f"{where}.index.{CHUNKING}") if CHUNKING in index else None
     search = {key: value for key, value in spec.items() if key not in ("kind", "index")}
     made = _kind(kind, where)
     parts = made.parts(index, f"{where}.index") if hasattr(made, "parts") else ()
@@ -53,7 +58,7 @@ def load(folder: Path, spec: Mapping[str, Any], where: str | None = None) -> Ret
     for key in index:
         if key in of_search:
             raise registry.UnknownName(f"{where}.index.{key} moves only the search: it belongs to {where}.{key}")
-    registry.fit_arguments(made.load, index, f"{where}.index", *parts)
+    registry.fit_arguments(made.load, index, f"{where}.index", *parts, _any_index)
     registry.fit_arguments(made.load, search, where, *parts)
     for key in search:
         if key not in of_search:
@@ -64,7 +69,8 @@ def load(folder: Path, spec: Mapping[str, Any], where: str | None = None) -> Ret
             f"{folder} holds a retriever of kind {found.get('kind')!r}, format {found.get('format')!r}; "
             f"wanted {kind!r}, format {FORMAT}; run: dvc repro fit@{folder.name}"
         )
-    return made.load(folder, **index, **search)
+    loaded = made.load(folder, **index, **search)
+    return loaded if chunks is None else Chunked(loaded, chunks)
 
 
 def fuser(
@@ -73,6 +79,10 @@ def fuser(
     """A function from the runs of a fusion's members to their fusion; UnknownName for a kind or setting not known."""
     fuse = registry.load(FUSIONS, kind, "fusions", f"{where}.kind")
     return partial(fuse, **registry.fit_arguments(fuse, settings, where))
+
+
+def _any_index(*, chunking: Mapping[str, Any] | None = None) -> None:
+    """The settings that stand under `index` whatever the kind."""
 
 
 def _kind(kind: str, where: str) -> Any:

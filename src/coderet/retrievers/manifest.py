@@ -57,4 +57,6 @@ def check(folder: Path, corpus: Corpus, settings: Mapping[str, Any], holds: str 
 
 
 def _file_bytes(folder: Path) -> dict[str, int]:
-    return {path.name: path.stat().st_size for path in sorted(folder.iterdir()) if path.name not in _NO_PART}
+    """Lengths by path from folder; what an index of chunks holds in folders of its own is part of it."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name not in _NO_PART)
+    return {path.relative_to(folder).as_posix(): path.stat().st_size for path in files}
