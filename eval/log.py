@@ -17,7 +17,7 @@ def main() -> None:
     with stage.open() as job:
         params, grid = job.params, job.params.grid
         name_of_grid = "default" if params.code == "." else Path.cwd().name
-        results = reports.read(grid.benchmarks, grid.retrievers, grid.fusions, grid.trained)
+        results = reports.read(grid.benchmarks, grid.retrievers, grid.fusions, grid.trained, rerankings=grid.rerankings)
         datasets = [
             (paths.benchmark(benchmark), name)
             for benchmark in grid.benchmarks

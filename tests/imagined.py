@@ -138,6 +138,8 @@ def write_params(root, project):
         "untrained": ["plain"],
         "retrievers": list(RETRIEVERS),
         "fusions": ["both"],
+        "reranked": [],
+        "rerankers": [],
         "runs": [*RETRIEVERS, "both"],
     }
     (root / "params.yaml").write_text(yaml.safe_dump(raw), encoding="utf-8")

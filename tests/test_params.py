@@ -37,7 +37,17 @@ def test_the_project_s_own_params_are_read():
         ({"grid__benchmarks": "pypi"}, "benchmarks is 'pypi'; wanted a list"),
         ({"grid__benchmarks": ["humanevla"]}, "grid.benchmarks names 'humanevla', .* Did you mean humaneval?"),
         ({"grid__untrained": ["bm25"]}, "exactly one of grid.trained"),
-        ({"grid__runs": ["bm25"]}, "grid.runs must be grid.retrievers and grid.fusions together"),
+        ({"grid__runs": ["bm25"]}, "grid.runs must be grid.retrievers, grid.fusions and every"),
+        ({"grid__reranked": ["bm25"]}, r"grid.reranked is \['bm25'\] and grid.rerankers \[\]; wanted names in both"),
+        ({"grid__rerankers": ["gbe"]}, "grid.rerankers names 'gbe', .* Did you mean bge?"),
+        (
+            {"grid__reranked": ["bm52"]},
+            "'bm52', which is not in grid.retrievers or grid.fusions; .* Did you mean bm25?",
+        ),
+        ({"rerankers__bge__top": 0}, "bge: top is 0; wanted a number from 1 to"),
+        ({"rerankers__bge__below": "keeps"}, "rerankers.bge.below is 'keeps'; wanted drop or keep"),
+        ({"rerankers__bge": {"kind": "cross-encoder", "tpo": 5}}, "rerankers.bge lacks top. Did you mean tpo?"),
+        ({"rerankers__a+b": {"kind": "cross-encoder", "top": 5}}, "rerankers has an entry named 'a.b'; wanted letters"),
         ({"fusions__rrf__members": ["bm52-code", "minilm"]}, "names 'bm52-code', .* Did you mean bm25-code?"),
         ({"compare__baseline": "bm25-cod"}, "compare.baseline is 'bm25-cod', .* Did you mean bm25-code?"),
         ({"seed": -1}, "seed is -1; wanted a number from 0 to 4294967295"),
@@ -58,6 +68,18 @@ def test_the_project_s_own_params_are_read():
 def test_what_cannot_be_meant_is_refused_with_the_nearest_known_name(changes, said):
     with pytest.raises(ParamsError, match=said):
         params.of(changed(**changes))
+
+
+def test_every_reranked_run_is_one_of_the_runs_and_no_other():
+    raw = changed(grid__reranked=["bm25", "rrf"], grid__rerankers=["bge"])
+    raw["grid"]["runs"] = [*raw["grid"]["runs"], "bm25+bge"]
+    with pytest.raises(ParamsError, match=r"found .*'bm25\+bge'\], wanted .*'bm25\+bge', 'rrf\+bge'\]"):
+        params.of(raw)
+    raw["grid"]["runs"].append("rrf+bge")
+    read = params.of(raw)
+    assert read.grid.rerankings == {"bm25+bge": ("bm25", "bge"), "rrf+bge": ("rrf", "bge")}
+    spec = read.rerankers["bge"].spec("rrf")
+    assert (spec["kind"], spec["of"], spec["top"], spec["max_tokens"]) == ("cross-encoder", "rrf", 100, 512)
 
 
 def test_a_name_that_there_is_not_is_refused_with_the_nearest():

@@ -36,6 +36,10 @@ def test_every_stage_writes_where_paths_says():
     for stage, folder in (("index", paths.index), ("search", paths.runs)):
         result = paths.result("BENCHMARK", "RETRIEVER", stage)
         assert outs(stage) == {str(folder("BENCHMARK", "RETRIEVER")), str(result)}
+    assert outs("prepare-reranker") == {str(paths.reranker("RERANKER"))}
+    reranked = params.reranking("RUN", "RERANKER")
+    rerank = {str(paths.runs("BENCHMARK", reranked)), str(paths.result("BENCHMARK", reranked, "rerank"))}
+    assert outs("rerank") == rerank
     assert outs("score") == {str(paths.scores("BENCHMARK", "RUN")), str(paths.result("BENCHMARK", "RUN", "score"))}
     assert outs("compare") == {str(paths.REPORT_HTML), str(paths.REPORT_MARKDOWN), str(paths.SUMMARY)}
 
@@ -92,12 +96,14 @@ def test_every_parameter_named_by_a_stage_exists():
             "source": "sources",
             "benchmark": "benchmarks",
             "retriever": "retrievers",
+            "reranker": "rerankers",
         }
         for name, stage in PIPELINE.items():
             for key in stage.get("params", []):
                 found = ITEM.search(key)
                 axis = axes[found[1]] if found else None
                 members = raw["grid"][{"fit": "trained", "prepare": "untrained"}.get(name, axis)] if axis else [""]
+                members = raw["rerankers"] if axis == "rerankers" else members  # the grid may have none
                 for member in members:
                     value = raw
                     for part in ITEM.sub(member, key).split("."):

@@ -77,6 +77,23 @@ class Fusion:
 
 
 @dataclass(frozen=True)
+class Reranker:
+    """What scores the first top hits of a run anew; below says what becomes of the others: drop or keep."""
+
+    kind: str
+    fit: Mapping[str, Any]
+    top: int
+    below: str
+    text_fields: tuple[str, ...]
+    settings: Mapping[str, Any]
+
+    def spec(self, run: str) -> dict[str, Any]:
+        """What a run that comes of reranking another says it was made with."""
+        own = {"top": self.top, "below": self.below, "text_fields": list(self.text_fields)}
+        return {"kind": self.kind, "of": run, "fit": self.fit, **own, **self.settings}
+
+
+@dataclass(frozen=True)
 class Benchmark:
     """kind names the reader, source the pinned files; depth is how many hits a query are kept.
 
@@ -93,7 +110,11 @@ class Benchmark:
 
 @dataclass(frozen=True)
 class Grid:
-    """What is crossed with what. trained learn from pairs, untrained do not; runs are retrievers and fusions."""
+    """What is crossed with what. trained learn from pairs, untrained do not.
+
+    Every run of reranked, which are retrievers and fusions, is reranked by every one of rerankers. runs are retrievers,
+    fusions and what comes of reranking.
+    """
 
     sources: tuple[str, ...]
     benchmarks: tuple[str, ...]
@@ -101,7 +122,14 @@ class Grid:
     untrained: tuple[str, ...]
     retrievers: tuple[str, ...]
     fusions: tuple[str, ...]
+    reranked: tuple[str, ...]
+    rerankers: tuple[str, ...]
     runs: tuple[str, ...]
+
+    @property
+    def rerankings(self) -> dict[str, tuple[str, str]]:
+        """The runs that come of reranking: by name, the run they start from and the reranker."""
+        return {reranking(run, name): (run, name) for run in self.reranked for name in self.rerankers}
 
 
 @dataclass(frozen=True)
@@ -142,10 +170,16 @@ class Params:
     benchmarks: Mapping[str, Benchmark]
     retrievers: Mapping[str, Retriever]
     fusions: Mapping[str, Fusion]
+    rerankers: Mapping[str, Reranker]
     scoring: Scoring
     efficiency: Efficiency
     compare: Compare
     grid: Grid = field(repr=False)
+
+
+def reranking(run: str, reranker: str) -> str:
+    """The name of a run reranked; no entry of params.yaml can have it, for + is not allowed there."""
+    return f"{run}+{reranker}"
 
 
 def read(path: Path = FILE) -> Params:
@@ -173,7 +207,7 @@ def of(raw: Any, where: str = str(FILE)) -> Params:
 
 def _check_names(params: Params, where: str) -> None:
     """Names become folders and names of stages."""
-    for family in ("sources", "benchmarks", "retrievers", "fusions"):
+    for family in ("sources", "benchmarks", "retrievers", "fusions", "rerankers"):
         for name in getattr(params, family):
             if not _NAME.fullmatch(name):
                 raise ParamsError(
@@ -194,6 +228,8 @@ def _check_grid(params: Params, where: str) -> None:
         "untrained": params.retrievers,
         "retrievers": params.retrievers,
         "fusions": params.fusions,
+        "reranked": dict.fromkeys((*grid.retrievers, *grid.fusions)),
+        "rerankers": params.rerankers,
     }
     for name in params.sources:
         if name in params.benchmarks:
@@ -202,9 +238,13 @@ def _check_grid(params: Params, where: str) -> None:
         names = getattr(grid, axis)
         for name in names:
             if name not in entries:
-                family = "retrievers" if axis in ("trained", "untrained") else axis
+                family = {
+                    "trained": "under retrievers",
+                    "untrained": "under retrievers",
+                    "reranked": "in grid.retrievers or grid.fusions",
+                }.get(axis, f"under {axis}")
                 raise ParamsError(
-                    f"{where}: grid.{axis} names {name!r}, which is not under {family}; "
+                    f"{where}: grid.{axis} names {name!r}, which is not {family}; "
                     f"known: {', '.join(entries)}.{nearest(name, entries)}"
                 )
         if len(set(names)) != len(names):
@@ -214,11 +254,20 @@ def _check_grid(params: Params, where: str) -> None:
             f"{where}: every name in grid.retrievers must be in exactly one of grid.trained (it learns from pairs) and "
             f"grid.untrained; found {list(grid.retrievers)} against {list(grid.trained)} and {list(grid.untrained)}"
         )
-    if sorted(grid.retrievers + grid.fusions) != sorted(grid.runs):
+    if bool(grid.reranked) != bool(grid.rerankers):
         raise ParamsError(
-            f"{where}: grid.runs must be grid.retrievers and grid.fusions together; "
-            f"found {list(grid.runs)}, wanted {list(grid.retrievers + grid.fusions)}"
+            f"{where}: grid.reranked is {list(grid.reranked)} and grid.rerankers {list(grid.rerankers)}; "
+            "wanted names in both, which are crossed, or in neither"
         )
+    wanted = [*grid.retrievers, *grid.fusions, *grid.rerankings]
+    if sorted(wanted) != sorted(grid.runs):
+        raise ParamsError(
+            f"{where}: grid.runs must be grid.retrievers, grid.fusions and every <run>+<reranker> together; "
+            f"found {list(grid.runs)}, wanted {wanted}"
+        )
+    for name, reranker in params.rerankers.items():
+        if reranker.below not in ("drop", "keep"):
+            raise ParamsError(f"{where}: rerankers.{name}.below is {reranker.below!r}; wanted drop or keep")
     for axis in ("benchmarks", "runs"):
         if not getattr(grid, axis):
             raise ParamsError(f"{where}: grid.{axis} is empty; wanted at least one name")
@@ -268,6 +317,7 @@ _LIMITS: dict[tuple[type, str], tuple[float, float]] = {
     (Vocabulary, "size"): (1, math.inf),
     (Vocabulary, "min_count"): (1, math.inf),
     (Benchmark, "depth"): (1, 2**31 - 1),
+    (Reranker, "top"): (1, 2**31 - 1),
     (Scoring, "confidence"): (0, 1),
     (Scoring, "resamples"): (1, math.inf),
     (Compare, "permutations"): (1, math.inf),
@@ -277,8 +327,12 @@ _LIMITS: dict[tuple[type, str], tuple[float, float]] = {
 }
 """The lowest and highest value, both allowed."""
 
-_OPEN = {Retriever: "search", Fusion: "settings", Benchmark: "settings"}
-_OPTIONAL: dict[type, dict[str, Any]] = {Retriever: {"fit": {}, "index": {}}, Benchmark: {"group": ""}}
+_OPEN = {Retriever: "search", Fusion: "settings", Reranker: "settings", Benchmark: "settings"}
+_OPTIONAL: dict[type, dict[str, Any]] = {
+    Retriever: {"fit": {}, "index": {}},
+    Reranker: {"fit": {}, "below": "drop", "text_fields": ["text"]},
+    Benchmark: {"group": ""},
+}
 
 
 def _record(kind: type, raw: Any, where: str) -> Any:

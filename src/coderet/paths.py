@@ -38,6 +38,11 @@ def retriever(name: str) -> Path:
     return MODELS / "retrievers" / name
 
 
+def reranker(name: str) -> Path:
+    """A prepared reranker."""
+    return MODELS / "rerankers" / name
+
+
 def index(benchmark: str, retriever: str) -> Path:
     """The indexes of a benchmark's corpora, a folder each."""
     return DATA / "indexes" / benchmark / retriever

@@ -128,10 +128,10 @@ class Tokens:
 class Syntax:
     """The functions and classes at the top of a source file, each with what stands before it, of at most size lines.
 
-    Blank lines at a chunk's end are not counted. The tail of the file goes with its last definition. What is longer is split at the children of its syntax nodes,
-    neighbours joined up to size again, and a node without children by lines. language: one of `syntax.LANGUAGES`, or
-    None to go by the ending of a document's title or id; a text of no known language, or one that does not parse, is
-    cut into windows of lines.
+    Blank lines at a chunk's end are not counted. The tail of the file goes with its last definition. What is longer is
+    split at the children of its syntax nodes, neighbours joined up to size again, and a node without children by lines.
+    language: one of `syntax.LANGUAGES`, or None to go by the ending of a document's title or id; a text of no known
+    language, or one that does not parse, is cut into windows of lines.
     """
 
     size: int

@@ -36,13 +36,13 @@ POSITIONS_SHOWN = 10
 Role = Literal["query", "document"]
 
 
-def batches(lengths: np.ndarray, budget: int) -> Iterator[np.ndarray]:
+def batches(lengths: np.ndarray, budget: int, step: int = LENGTH_STEP) -> Iterator[np.ndarray]:
     """Rows of texts with these lengths (N,), longest first, so many at a time that their padded tokens fit into budget.
 
-    A text that is over budget alone makes a batch of its own. Every row comes once. No batch mixes padded lengths: what
-    the encoder sees beside a text never changes that text's shape.
+    Lengths are padded to multiples of step. A text that is over budget alone makes a batch of its own. Every row comes
+    once. No batch mixes padded lengths: what the encoder sees beside a text never changes that text's shape.
     """
-    widths = np.maximum(1, -(-lengths // LENGTH_STEP)) * LENGTH_STEP
+    widths = np.maximum(1, -(-lengths // step)) * step
     order = np.argsort(-widths, kind="stable")
     starts = np.flatnonzero(np.diff(widths[order], prepend=-1))
     for start, end in zip(starts, np.append(starts, len(order))[1:], strict=True):
@@ -81,8 +81,8 @@ def encode(
         out = np.empty((len(texts), encoder.dim), dtype=np.float32)
     if out.shape != (len(texts), encoder.dim):
         raise DataError(f"out has shape {out.shape}, wanted {(len(texts), encoder.dim)}")
-    distinct, first_rows, of_row = np.unique(_hashes(texts), return_index=True, return_inverse=True)
-    shards = _Shards(cache / encoder.fingerprint / role, encoder.dim) if cache is not None else None
+    distinct, first_rows, of_row = np.unique(hashes_of(texts), return_index=True, return_inverse=True)
+    shards = Shards(cache / encoder.fingerprint / role, encoder.dim) if cache is not None else None
     found = shards.find(distinct) if shards is not None else np.zeros(len(distinct), dtype=bool)
     # Distinct texts in the order they first come: a resumed run cuts the rest into other shards, to the same vectors.
     todo = np.flatnonzero(~found)
@@ -172,8 +172,11 @@ class _Members:
         return filled
 
 
-class _Shards:
-    """The cache folder of one encoder and role, as it was when opened, and what this process adds."""
+class Shards:
+    """A cache folder, as it was when opened, and what this process adds: numbers (dim of them) by the hash of a text.
+
+    Vectors of one encoder and role; or, with dim 1, a reranker's scores of pairs.
+    """
 
     def __init__(self, folder: Path, dim: int) -> None:
         self._folder, self._dim = folder, dim
@@ -238,7 +241,7 @@ class _Shards:
         return np.ascontiguousarray(hashes).view(f"S{HASH_BYTES}").ravel()
 
 
-def _hashes(texts: pa.ChunkedArray) -> np.ndarray:
+def hashes_of(texts: pa.ChunkedArray) -> np.ndarray:
     """(N,) of HASH_BYTES bytes each; a null text is the empty text."""
     hashes = np.empty(len(texts), dtype=f"S{HASH_BYTES}")
     for start in range(0, len(texts), TEXTS_AT_A_TIME):

@@ -81,7 +81,7 @@ class Pretrained:
         self.model_folder = model_folder
         self._lower_case = said.lower_case
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
-        self._dtype = _precision(precision, self._device)
+        self._dtype = computing_type(precision, self._device)
         self._tokenizer, self._model = _open(model_folder / said.model, self._dtype, trust_remote_code)
         self._model.to(self._device)
         before, after = _marks(self._tokenizer)
@@ -132,14 +132,8 @@ class Pretrained:
 
         code_source: the pinned source of the repository that its code lies in, where that is another.
         """
-        sources.fetch([source] if code_source is None else [source, code_source], work)
-        model_folder = work / sources.parse(source).name / folder
-        if not model_folder.is_dir():
-            raise DataError(f"{source} has no folder {folder}; wanted that of a model, with its config.json")
-        if code_source is not None:
-            remote_code.bring(work / sources.parse(code_source).name, model_folder)
         return cls(
-            model_folder,
+            fetched_model(source, folder, work, code_source),
             pooling=pooling,
             max_tokens=max_tokens,
             query_prefix=query_prefix,
@@ -244,6 +238,17 @@ class Pretrained:
         return int(limit)
 
 
+def fetched_model(source: str, folder: str, work: Path, code_source: str | None = None) -> Path:
+    """The model folder of a pinned source, fetched into work; folder: where in it. Code that it needs lies in it too."""
+    sources.fetch([source] if code_source is None else [source, code_source], work)
+    model_folder = work / sources.parse(source).name / folder
+    if not model_folder.is_dir():
+        raise DataError(f"{source} has no folder {folder}; wanted that of a model, with its config.json")
+    if code_source is not None:
+        remote_code.bring(work / sources.parse(code_source).name, model_folder)
+    return model_folder
+
+
 def _open(folder: Path, dtype: torch.dtype, trust: bool | None) -> tuple[Any, Any]:
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     remote_code.check(folder, trust)
@@ -287,7 +292,8 @@ def _marks(tokenizer: Any) -> tuple[Sequence[int], Sequence[int]]:
     raise DataError(f"the tokenizer turns one letter into {bare} and, with its marks, into {whole}: no marks found")
 
 
-def _precision(precision: str, device: str) -> torch.dtype:
+def computing_type(precision: str, device: str) -> torch.dtype:
+    """What a precision means on a device; DataError for one that is not known."""
     if precision == "auto":
         able = device == "cuda" or any(torch.cpu.get_capabilities().get(name) for name in ("avx512_bf16", "amx_bf16"))
         return PRECISIONS["bf16" if able else "fp32"]

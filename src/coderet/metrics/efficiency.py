@@ -30,6 +30,8 @@ UNITS = {
     "batch_size": "queries/batch",
     "batch_milliseconds_p50": "ms/batch",
     "batch_milliseconds_p95": "ms/batch",
+    "pairs": "pairs",
+    "pairs_per_second": "pairs/s",
     "peak_memory_bytes": "bytes",
     "index_bytes": "bytes",
     "model_bytes": "bytes",
@@ -69,6 +71,8 @@ class Cost:
     batch_size: int | None = None
     batch_milliseconds_p50: float | None = None
     batch_milliseconds_p95: float | None = None
+    pairs: int | None = None  # of a query and a document that a reranker really scored
+    pairs_per_second: float | None = None
     peak_memory_bytes: int | None = None  # of the process and its children, memory-mapped files in use included
     index_bytes: int | None = None  # on disk
     model_bytes: int | None = None  # on disk
@@ -129,6 +133,22 @@ def of_queries(single_seconds: np.ndarray, batch_seconds: np.ndarray, queries: i
         batch_size=batch_size,
         batch_milliseconds_p50=float(batch[0]),
         batch_milliseconds_p95=float(batch[1]),
+    )
+
+
+def of_pairs(single_seconds: np.ndarray, pairs: int, seconds: float) -> Cost:
+    """Cost of reranking: single_seconds has one number a lone query, pairs were scored in so many seconds.
+
+    Pairs whose scores were kept from before are not counted; none scored have no speed, nor have no lone queries.
+    """
+    milliseconds = (
+        [float(each) for each in 1000 * np.percentile(single_seconds, [50, 95])] if len(single_seconds) else []
+    )
+    return Cost(
+        pairs=pairs,
+        pairs_per_second=pairs / seconds if pairs else None,
+        query_milliseconds_p50=milliseconds[0] if milliseconds else None,
+        query_milliseconds_p95=milliseconds[1] if milliseconds else None,
     )
 
 

@@ -15,10 +15,12 @@ from coderet.records import DataError
 
 Json = Mapping[str, Any]
 
+_COSTS = ("index", "search", "rerank")  # stages that tell what a system costs
+
 
 @dataclass(frozen=True)
 class Results:
-    """stages: JSON by system, benchmark and stage (index, search, score). Names are in the grid's order."""
+    """stages: JSON by system, benchmark and stage (index, search, rerank, score). Names are in the grid's order."""
 
     benchmarks: Sequence[str]
     systems: Sequence[str]
@@ -34,7 +36,7 @@ class Results:
 
     def lacks(self, system: str, benchmark: str) -> bool:
         """Whether a file of the system's costs on the benchmark should be there and is not."""
-        files = {paths.result(benchmark, system, stage).as_posix() for stage in ("index", "search")}
+        files = {paths.result(benchmark, system, stage).as_posix() for stage in _COSTS}
         return not files.isdisjoint(self.missing)
 
     def mean(self, system: str, benchmark: str, metric: str) -> Json:
@@ -69,6 +71,7 @@ def read(
     fusions: Sequence[str] = (),
     trained: Iterable[str] = (),
     *,
+    rerankings: Iterable[str] = (),
     mined: bool = True,
     root: Path = Path(),
 ) -> Results:
@@ -84,7 +87,10 @@ def read(
         missing.append(path.as_posix())
         return None
 
-    wanted = dict.fromkeys(retrievers, ("index", "search", "score")) | dict.fromkeys(fusions, ("score",))
+    wanted: dict[str, tuple[str, ...]] = dict.fromkeys(retrievers, ("index", "search", "score")) | dict.fromkeys(
+        fusions, ("score",)
+    )
+    wanted |= dict.fromkeys(rerankings, ("rerank", "score"))
     stages: dict[str, dict[str, dict[str, Json]]] = {}
     for system, names in wanted.items():
         for benchmark in benchmarks:
@@ -111,13 +117,15 @@ def costs(results: Results, system: str, benchmark: str) -> dict[str, float]:
     """What the system costs on the benchmark, by name with unit; what was measured.
 
     Speed and size are those of the headline dataset and its corpus: a percentile of several is no percentile, and
-    documents of further corpora may have been encoded before. An approximate index has its recall among them.
+    documents of further corpora may have been encoded before. An approximate index has its recall among them. Of a
+    reranked run they are the reranking's own.
     """
-    index, search = (results.of(system, benchmark, stage) for stage in ("index", "search"))
+    index = results.of(system, benchmark, "index")
+    search = results.of(system, benchmark, "search") or results.of(system, benchmark, "rerank")
     found: dict[str, Any] = {
         **headline(search, "datasets"),
         **headline(index, "corpora"),
-        **{key: index.get(key) for key in ("model_bytes", "parameters")},
+        **{key: index.get(key, search.get(key)) for key in ("model_bytes", "parameters")},
     }
     found["index_peak_memory_bytes"] = index.get("peak_memory_bytes")
     found["search_peak_memory_bytes"] = search.get("peak_memory_bytes")
@@ -136,6 +144,7 @@ UNITS = {
     "documents_per_second": "documents/s",
     "milliseconds_per_document": "ms/document",
     "queries_per_second": "queries/s",
+    "pairs_per_second": "pairs/s",
     "query_milliseconds_p50": "ms/query",
     "query_milliseconds_p95": "ms/query",
     "batch_milliseconds_p50": "ms/batch",
@@ -161,7 +170,7 @@ def unit(name: str) -> str:
 
 def hardware(results: Results, system: str, benchmark: str) -> str:
     """The machine that the system's costs were measured on, in words; empty if nothing says so."""
-    for stage in ("search", "index"):
+    for stage in reversed(_COSTS):
         facts = results.of(system, benchmark, stage)
         machine = facts.get("hardware", facts)
         if "processor" in machine:

@@ -268,8 +268,9 @@ def _efficiency(results: Results) -> Section:
         told.append("Figures from different machines do not compare.")
     lead = (
         "The first calls, which load and compile, are not counted. A fusion is not timed: it costs what its members "
-        "cost. p50 is the median, p95 the time that 95 of 100 calls stay under. An index that does not compare every "
-        "vector has beside its speeds, in hundredths, how many of an exact search's first hits it finds."
+        "cost. A reranked run tells what the reranking alone costs, on top of the run it starts from. p50 is the "
+        "median, p95 the time that 95 of 100 calls stay under. An index that does not compare every vector has beside "
+        "its speeds, in hundredths, how many of an exact search's first hits it finds."
     )
     return Section("efficiency", "Efficiency", lead, tables, told)
 
@@ -304,7 +305,7 @@ def _training(results: Results) -> Section | None:
 
 def _settings(results: Results) -> Section:
     """The settings that change what a figure means: what was read, cut into what, compared how."""
-    names = ["kind", "index kind", "analyzer", "text_fields", "similarity", "k1", "b", "members", "k"]
+    names = ["kind", "index kind", "analyzer", "text_fields", "similarity", "k1", "b", "members", "k", "chunking", "of", "top", "cut"]
     names += ["lists", "probes", "links", "breadth", "pieces", "bits", "exact_vectors", "candidates"]
     names += ["pooling", "max_tokens", "max_document_tokens", "query_prefix", "precision"]
     rows = []

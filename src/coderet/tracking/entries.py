@@ -25,9 +25,10 @@ def of_system(
     datasets: Iterable[tuple[Path, str]] = (),
     grid: str = "default",
 ) -> Entry:
-    """The entry of a retriever or a fusion.
+    """The entry of a retriever, a fusion or a reranked run.
 
-    spec: its part of params. results: the stages' JSON (index, search, score) by benchmark, as far as they are there.
+    spec: its part of params. results: the stages' JSON (index, search, rerank, score) by benchmark, as far as they are
+    there.
     costs: figures told beside quality, by benchmark.
     """
     metrics: dict[str, float] = {}
@@ -59,7 +60,10 @@ def of_system(
 
 
 def spec_of(params: Params, name: str) -> dict[str, Any]:
-    """What params say of a retriever or a fusion."""
+    """What params say of a retriever, a fusion or a reranked run."""
+    if name in params.grid.rerankings:
+        run, reranker = params.grid.rerankings[name]
+        return params.rerankers[reranker].spec(run)
     if name in params.fusions:
         fusion = params.fusions[name]
         return {"kind": fusion.kind, "members": list(fusion.members), **fusion.settings}
