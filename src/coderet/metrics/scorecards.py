@@ -58,7 +58,7 @@ def score(dataset: Dataset, run: Run, metrics: Sequence[str], groups: np.ndarray
         if cut and (ranking.parse(name).cutoff or 0) > run.depth:
             raise DataError(
                 f"{name} of {dataset.name} wants more hits a query than the {run.depth} that the run was cut at; raise "
-                "the benchmark's depth in params.yaml (of a reranked run, keep what is below top), or take another metric"
+                "the benchmark's depth in params.yaml (of a reranked run, keep what is below), or take another metric"
             )
     floors = [each for each in ranked if not each.endswith("-folded") and not (cut and each.startswith("bpref"))]
     if groups is not None:
