@@ -80,6 +80,10 @@ def test_a_pair_s_score_depends_on_that_pair_alone(tmp_path, precision):
     assert np.array_equal(scored(encoder, PAIRS[::-1]), alone[::-1])
 
 
+def test_pairs_read_in_batches_score_the_same_but_for_the_last_digits(model):
+    assert np.abs(scored(fp32(model, batch_tokens=256)) - scored(fp32(model))).max() < 1e-5
+
+
 def test_no_pairs_have_no_scores(model):
     empty = pa.chunked_array([pa.array([], pa.large_string())])
     assert fp32(model).scores(empty, empty).shape == (0,)
@@ -110,7 +114,8 @@ def test_what_shapes_a_score_is_in_the_fingerprint(model, tmp_path):
         fp32(model, cut="document"),
         CrossEncoder(model, max_tokens=40, precision="bf16"),
     ]
-    assert len({base, *(each.fingerprint for each in variations)}) == 5
+    variations.append(fp32(model, batch_tokens=256))
+    assert len({base, *(each.fingerprint for each in variations)}) == 6
 
 
 def test_a_prepared_reranker_is_a_folder_that_scores_the_same(model, tmp_path):
@@ -171,5 +176,7 @@ def test_settings_out_of_range_are_refused(model):
         fp32(model, max_tokens=41)
     with pytest.raises(BadValue, match="max_tokens is 4; wanted a number from 5 on"):
         fp32(model, max_tokens=4)
+    with pytest.raises(BadValue, match="batch_tokens is 0; wanted a number from 1 on"):
+        fp32(model, batch_tokens=0)
     with pytest.raises(DataError, match="cut is 'query'; known: longest-first, document"):
         fp32(model, cut="query")

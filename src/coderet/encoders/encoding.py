@@ -36,13 +36,13 @@ POSITIONS_SHOWN = 10
 Role = Literal["query", "document"]
 
 
-def batches(lengths: np.ndarray, budget: int, step: int = LENGTH_STEP) -> Iterator[np.ndarray]:
+def batches(lengths: np.ndarray, budget: int) -> Iterator[np.ndarray]:
     """Rows of texts with these lengths (N,), longest first, so many at a time that their padded tokens fit into budget.
 
-    Lengths are padded to multiples of step. A text that is over budget alone makes a batch of its own. Every row comes
-    once. No batch mixes padded lengths: what the encoder sees beside a text never changes that text's shape.
+    A text that is over budget alone makes a batch of its own. Every row comes once. No batch mixes padded lengths: what
+    the encoder sees beside a text never changes that text's shape.
     """
-    widths = np.maximum(1, -(-lengths // step)) * step
+    widths = np.maximum(1, -(-lengths // LENGTH_STEP)) * LENGTH_STEP
     order = np.argsort(-widths, kind="stable")
     starts = np.flatnonzero(np.diff(widths[order], prepend=-1))
     for start, end in zip(starts, np.append(starts, len(order))[1:], strict=True):
