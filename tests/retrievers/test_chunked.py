@@ -112,6 +112,20 @@ def test_more_than_there_is_and_nothing_at_all_are_answered(corpus_of, answer):
     assert answer(Chunked(Lucene(), Lines(size=1)), corpus_of(TEXTS), []) == []
 
 
+def test_an_approximate_index_of_chunks_can_be_searched_exactly(corpus_of, tmp_path):
+    texts = {f"d{at}": "sort a list\nbinary tree\n" * (at + 1) for at in range(30)}
+    flat, some = (Chunked(dense(kind), Lines(size=1)) for kind in ("flat", "hnsw"))
+    corpus, asked = corpus_of(texts), pa.chunked_array([pa.array(["sort a list"], pa.large_string())])
+    for retriever, name in ((flat, "flat"), (some, "some")):
+        retriever.index(corpus, tmp_path / name)
+    expected = flat.open(corpus, tmp_path / "flat").search(asked, 5)
+    searcher = some.open(corpus, tmp_path / "some")
+    assert searcher.approximate and not flat.open(corpus, tmp_path / "flat").approximate
+    with searcher.exactly() as exact:
+        assert np.array_equal(exact.search(asked, 5)[0], expected[0])
+    assert some.description["index"]["chunking"] == {"kind": "lines", "size": 1, "step": 1}
+
+
 # --- its place in params.yaml
 
 
@@ -137,7 +151,7 @@ def test_a_setting_of_the_chunking_that_there_is_not_is_refused_with_its_place(f
         retrievers.load(folder, wrong, "x")
     with pytest.raises(UnknownName, match=r"^x.index.chunkng is not a setting; .* Did you mean chunking\?"):
         retrievers.load(folder, {**SPEC, "index": {"chunkng": {}}}, "x")
-    with pytest.raises(UnknownName, match=r"^x.chunking is not a setting"):
+    with pytest.raises(UnknownName, match=r"^x.chunking changes the index: it belongs to x.index.chunking"):
         retrievers.load(folder, {"kind": "lucene", "chunking": {}}, "x")
 
 

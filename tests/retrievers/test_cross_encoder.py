@@ -161,6 +161,15 @@ def test_what_would_be_left_out_is_refused(model, tmp_path):
         fp32(folder)
 
 
+def test_code_of_a_checkpoint_s_own_is_not_run(model, tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(model, folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"auto_map": {"AutoModel": "theirs.Model"}}))
+    with pytest.raises(DataError, match="brings code of its own, which is not run for rerankers"):
+        fp32(folder)
+
+
 def test_a_folder_that_is_missing_or_broken_is_refused(model, tmp_path):
     with pytest.raises(DataError, match="there is no model folder"):
         fp32(tmp_path / "nothing")

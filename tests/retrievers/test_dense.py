@@ -206,7 +206,7 @@ def test_an_approximate_index_describes_all_its_settings_those_left_out_too():
         ),
         (
             {"index": {"kind": "flat", "lists": 4}},
-            r"x.index.lists is not a setting; known settings: batch, device, kind",
+            r"x.index.lists is not a setting; known settings: batch, chunking, device, kind",
         ),
         ({"index": {"kind": "hnsw"}, "probes": 4}, r"x.probes is not a setting"),
         ({"index": {"kind": "ivf", "lists": "many"}}, r"x.index.lists is 'many'; wanted a whole number"),

@@ -239,7 +239,10 @@ class Pretrained:
 
 
 def fetched_model(source: str, folder: str, work: Path, code_source: str | None = None) -> Path:
-    """The model folder of a pinned source, fetched into work; folder: where in it. Code that it needs lies in it too."""
+    """The model folder of a pinned source, fetched into work; folder: where in it.
+
+    code_source: the pinned source of the repository that its code lies in, where that is another.
+    """
     sources.fetch([source] if code_source is None else [source, code_source], work)
     model_folder = work / sources.parse(source).name / folder
     if not model_folder.is_dir():

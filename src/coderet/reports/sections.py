@@ -305,7 +305,21 @@ def _training(results: Results) -> Section | None:
 
 def _settings(results: Results) -> Section:
     """The settings that change what a figure means: what was read, cut into what, compared how."""
-    names = ["kind", "index kind", "analyzer", "text_fields", "similarity", "k1", "b", "members", "k", "chunking", "of", "top", "cut"]
+    names = [
+        "kind",
+        "index kind",
+        "analyzer",
+        "text_fields",
+        "similarity",
+        "k1",
+        "b",
+        "members",
+        "k",
+        "chunking",
+        "of",
+        "top",
+        "cut",
+    ]
     names += ["lists", "probes", "links", "breadth", "pieces", "bits", "exact_vectors", "candidates"]
     names += ["pooling", "max_tokens", "max_document_tokens", "query_prefix", "precision"]
     rows = []

@@ -59,7 +59,7 @@ def load(folder: Path, spec: Mapping[str, Any], where: str | None = None) -> Ret
         if key in of_search:
             raise registry.UnknownName(f"{where}.index.{key} moves only the search: it belongs to {where}.{key}")
     registry.fit_arguments(made.load, index, f"{where}.index", *parts, _any_index)
-    registry.fit_arguments(made.load, search, where, *parts)
+    registry.fit_arguments(made.load, search, where, *parts, _any_index)
     for key in search:
         if key not in of_search:
             raise registry.UnknownName(f"{where}.{key} changes the index: it belongs to {where}.index.{key}")

@@ -182,9 +182,14 @@ def _open(folder: Path, dtype: torch.dtype) -> tuple[Any, Any]:
 
 
 def _check_modules(folder: Path) -> None:
-    """DataError for a folder of sentence-transformers that is more than one transformer, or an absent folder."""
+    """DataError for no folder, one with code of its own, or one that is more than one transformer."""
     if not folder.is_dir():
         raise DataError(f"there is no model folder {folder}")
+    config = folder / "config.json"
+    if config.exists() and "auto_map" in config.read_text("utf-8"):
+        raise DataError(
+            f"{folder} brings code of its own, which is not run for rerankers; wanted a model of transformers"
+        )
     listed = folder / "modules.json"
     if not listed.exists():
         return

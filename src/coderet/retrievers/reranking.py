@@ -8,7 +8,7 @@ shard, so that a killed stage loses at most a shard and another `top` scores onl
 import hashlib
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -25,7 +25,6 @@ from coderet.records import NO_HIT, DataError, Queries, Run, assemble
 RERANKERS = {"cross-encoder": "coderet.retrievers.cross_encoder:CrossEncoder"}
 FORMAT = 1
 _FILE = "reranker.json"
-_BESIDE = ("top", "below", "text_fields")  # what params.yaml says of every reranker, beside its kind's own settings
 
 
 class Reranker(Protocol):
@@ -64,7 +63,7 @@ def load(folder: Path, kind: str, settings: Mapping[str, Any], where: str | None
     """
     where = where or f"params.yaml: rerankers.{folder.name}"
     make = _kind(kind, where).load
-    arguments = registry.fit_arguments(make, settings, where, _BESIDE)
+    arguments = registry.fit_arguments(make, settings, where, _any_reranker)
     again = f"run: dvc repro prepare-reranker@{folder.name}"
     try:
         found = json.loads((folder / _FILE).read_text(encoding="utf-8"))
@@ -227,6 +226,10 @@ def _with_rest(reranked: Run, run: Run, top: int) -> Run:
 def _raw(hashes: np.ndarray) -> np.ndarray:
     """(N, HASH_BYTES) uint8 of hashes whose last bytes, if zero, are no text's end."""
     return np.frombuffer(hashes.tobytes(), np.uint8).reshape(-1, encoding.HASH_BYTES)
+
+
+def _any_reranker(*, top: int = 0, below: str = "", text_fields: Sequence[str] = ()) -> None:
+    """The settings that stand beside its kind's own, whatever the kind."""
 
 
 def _kind(kind: str, where: str) -> Any:
