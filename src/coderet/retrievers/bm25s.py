@@ -4,8 +4,8 @@ The same hits as kind `lucene` with the same settings. The scores are those of e
 length in one byte, which is exact up to 40 tokens and then up to an eighth too short, so there the two differ a
 little. As in Lucene, documents without a token count neither in the number of documents nor in the mean length.
 
-Only documents that hold a token of the query are hits. k1 and b are part of the index here. Analyzer `english` is left
-out: nothing but Lucene cuts and stems exactly as Lucene.
+Only documents that hold a token of the query are hits. k1 and b are part of the index here. Analyzers `english` and
+`standard` are left out: nothing but Lucene cuts and stems exactly as Lucene.
 """
 
 from collections.abc import Mapping
@@ -33,8 +33,8 @@ class Bm25s(Bm25):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.analyzer == "english":
-            raise DataError("analyzer is 'english', which kind bm25s does not have; use kind lucene")
+        if self.analyzer in analysis.BY_LUCENE_ONLY:
+            raise DataError(f"analyzer is {self.analyzer!r}, which kind bm25s does not have; use kind lucene")
 
     def index(self, corpus: Corpus, folder: Path) -> Mapping[str, float | str]:
         """Facts: tokens, and documents that hold any."""
