@@ -104,7 +104,7 @@ def test_it_loads_from_its_folder_with_the_settings_of_both_stages(tmp_path):
     spec = {"kind": "lucene-fields", "index": {"text_analyzer": "english"}, "combine": "sum", "title_boost": 2}
     loaded = retrievers.load(tmp_path / "fields", spec)
     assert loaded == LuceneFields(text_analyzer="english", combine="sum", title_boost=2)
-    with pytest.raises(UnknownName, match="text_analyzer changes the index: it belongs to .*index.text_analyzer"):
+    with pytest.raises(UnknownName, match="text_analyzer changes the index: it belongs to "):
         retrievers.load(tmp_path / "fields", {"kind": "lucene-fields", "index": {}, "text_analyzer": "english"})
 
 

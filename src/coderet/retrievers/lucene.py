@@ -1,8 +1,8 @@
 """BM25 by Lucene, as the papers' baselines have it.
 
-The query is Anserini's bag of words: every distinct token a clause, weighted by how often it stands in the query. k1 and
-b are the searcher's, so changing them indexes nothing again. Scores are Lucene's own float32 numbers; `scores: anserini`
-gives those of a paper that searched with Pyserini (`anserini.py`).
+The query is Anserini's bag of words: every distinct token a clause, weighted by how often it stands in the query. k1
+and b are the searcher's, so changing them indexes nothing again. Scores are Lucene's own float32 numbers; with
+`scores: anserini` they are those of a paper that searched with Pyserini (`anserini.py`).
 """
 
 from collections.abc import Iterable, Mapping
