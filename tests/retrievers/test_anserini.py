@@ -1,5 +1,6 @@
 """Held against Anserini itself: its IndexCollection, its SimpleSearcher."""
 
+import gzip
 import json
 import random
 
@@ -49,6 +50,15 @@ def test_the_run_is_that_of_simple_searcher(k, simple_searcher, corpus_of, answe
     assert max(score for hits in ours for _, score in hits) > 32  # where float32 is too coarse for a millionth
     exact = answer(Lucene(k1=0.9, b=0.4), corpus_of(texts), queries, k)
     assert [[each for each, _ in hits] for hits in exact] != [[each for each, _ in hits] for hits in ours]
+
+
+def test_on_mbpp_the_run_is_that_of_simple_searcher(simple_searcher, corpus_of, answer, real_data):
+    with gzip.open(real_data / "mbpp" / "mbpp.jsonl.gz", "rt", encoding="utf-8") as file:
+        problems = {f"{each['task_id']}_code": each for each in map(json.loads, file) if each["task_id"] > 10}
+    texts = {own: f"# {each['text']}\n{each['code']}" for own, each in problems.items()}
+    queries = [each["text"] for each in problems.values() if each["task_id"] <= 510]
+    theirs = simple_searcher(texts, queries, 100)
+    assert answer(Lucene(scores="anserini"), corpus_of(texts), queries, 100) == by_score(theirs)
 
 
 def test_a_score_is_rounded_and_lowered_by_a_millionth_for_every_neighbour_before_it():
