@@ -15,7 +15,7 @@ bm25 (Lucene over white space), bm25s (code words) and nbow (of its usual size, 
 A stage that peaks above the limit makes the bench fail at the end. A corpus of a tenth takes a tenth of the time:
 
     python bench/scale.py                                               # 100,000 documents, 1,000 queries
-    nice python bench/scale.py --documents 1000000 --queries 10000      # wants 15 GB of disk
+    nice python bench/scale.py --documents 1000000 --queries 10000      # wants 6 GB of disk
     python bench/scale.py --folder scratch --retrievers bm25s           # keeps the folder, and goes on in it
 """
 
