@@ -1,4 +1,6 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from coderet.words import code_words
 
@@ -20,3 +22,8 @@ from coderet.words import code_words
 )
 def test_words_begin_where_case_digits_and_punctuation_say_so(text, words):
     assert code_words(text) == words.split()
+
+
+@given(st.text(st.characters(max_codepoint=127), max_size=60))
+def test_letters_of_no_other_script_change_no_word_of_ascii(text):
+    assert [*code_words(text), "é"] == code_words(f"{text}_é")

@@ -1,6 +1,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from datasketch import MinHash, MinHashLSH
 
 from coderet.corpora import fingerprints
 from coderet.corpora.fingerprints import Threshold
@@ -88,6 +89,22 @@ def test_every_near_copy_is_found_and_no_other():
                 label = [new if each == old else each for each in label]
     assert roots.tolist() == label
     assert len(set(label)) < 100
+
+
+def test_the_pairs_that_are_compared_are_those_of_datasketchs_own_index():
+    random = np.random.default_rng(1)
+    codes = [function(*[NAMES[i] for i in random.choice(40, 12, replace=False)]) for _ in range(150)]
+    both = prints(*codes)
+    index = MinHashLSH(num_perm=fingerprints.PERMUTATIONS, params=(fingerprints.BANDS, fingerprints.ROWS_A_BAND))
+    wanted = []
+    for place in range(len(both)):
+        minhash = MinHash(num_perm=fingerprints.PERMUTATIONS, seed=fingerprints.SEED, hashfunc=int)
+        minhash.update_batch(both.of(place)[0].tolist())
+        wanted.append(sorted(index.query(minhash)))
+        index.insert(place, minhash)
+    bands = fingerprints._bands(both, np.arange(len(both)), "functions")
+    found = [each[each < place].tolist() for place, each in enumerate(fingerprints._Alike(bands).of(bands))]
+    assert found == wanted and sum(map(len, found)) > 100
 
 
 def test_copies_of_benchmark_documents_are_found_exact_near_and_short():

@@ -27,6 +27,25 @@ def test_ids_are_ordered_by_bytes_as_trec_eval_does(tmp_path):
     assert store.read_table(tmp_path / "c.arrow")["id"].to_pylist() == ["é", "z", "Z", "9", "10"]
 
 
+def test_a_corpus_is_put_in_order_without_being_held(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "ROWS_A_CHUNK", 300)
+    order = np.random.default_rng(0).permutation(12_000)
+    parts = [[f"{number:05}" for number in order[start : start + 500]] for start in range(0, len(order), 500)]
+    batches = (documents_batch(part, [None] * 500, [f"text of {each}" + 2000 * "." for each in part]) for part in parts)
+    pool, before = pa.proxy_memory_pool(pa.default_memory_pool()), pa.default_memory_pool()
+    pa.set_memory_pool(pool)
+    try:
+        assert store.write_corpus(tmp_path / "c.arrow", batches) == 12_000
+    finally:
+        pa.set_memory_pool(before)
+    assert pool.max_memory() < 6_000_000 < (tmp_path / "c.arrow").stat().st_size / 4
+    table = store.read_table(tmp_path / "c.arrow")
+    assert table["id"].to_pylist() == [f"{number:05}" for number in reversed(range(12_000))]
+    assert [text[:13] for text in table["text"].to_pylist()] == [f"text of {each}" for each in table["id"].to_pylist()]
+    assert [len(chunk) for chunk in table["id"].chunks] == [300] * 40
+    assert Corpus("c", table).digest == Corpus("c", table.replace_schema_metadata(None)).digest
+
+
 def test_a_benchmark_reads_back_as_it_was_written(tmp_path):
     store.write_benchmark(tmp_path / "b", [draft(depth=7, metrics=("mrr",))])
     dataset = store.read_dataset(tmp_path / "b", "only")

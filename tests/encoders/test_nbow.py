@@ -40,6 +40,16 @@ def test_training_and_inference_give_the_same_vectors_without_dropout():
     assert torch.allclose(made.train()(IDS, MASK), made.eval()(IDS, MASK))
 
 
+def test_a_vector_is_the_same_bit_for_bit_whether_there_are_more_occurrences_or_more_tokens_in_the_vocabulary():
+    few, many = NeuralBagOfWords(300, dim=96).eval(), NeuralBagOfWords(3000, dim=96).eval()
+    many.table.weight.data[:300] = few.table.weight.data
+    assert few.weigh is not None
+    many.weigh = few.weigh
+    ids = torch.randint(0, 300, (64, 20), generator=torch.Generator().manual_seed(0))
+    mask = torch.ones_like(ids, dtype=torch.bool)
+    assert torch.equal(few(ids, mask), many(ids, mask))
+
+
 @pytest.mark.parametrize("pooling", ["weighted", "mean", "max"])
 def test_a_text_without_tokens_is_the_zero_vector(pooling: str):
     assert tower(pooling=pooling)(IDS, MASK)[2].tolist() == [0.0, 0.0]

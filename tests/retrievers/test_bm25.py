@@ -4,6 +4,7 @@ import gzip
 import json
 import math
 import random
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -194,7 +195,48 @@ def test_mbpp_over_964_documents_gives_the_papers_98_6(kind, analyzer, percent, 
     assert ndcg_at_10(texts, queries, kind(analyzer=analyzer), answer) == pytest.approx(percent, abs=0.005)
 
 
+def test_the_ties_of_anserini_turn_98_56_into_98_64(answer, real_data):
+    """Its order is ascending id, and it lasts because SimpleSearcher lowers the second of two equal scores."""
+    problems = {f"{each['task_id']}_code": each for each in lines(real_data / "mbpp" / "mbpp.jsonl.gz")}
+    texts = {own: f"# {each['text']}\n{each['code']}" for own, each in problems.items() if each["task_id"] > 10}
+    queries = {own: each["text"] for own, each in problems.items() if 11 <= each["task_id"] <= 510}
+    assert ndcg_at_10(texts, queries, Lucene(scores="anserini"), answer) == pytest.approx(98.6357, abs=0.0001)
+
+
 # Settings and large loads
+
+
+@both
+def test_a_query_of_five_thousand_distinct_tokens_scores_by_the_formula(kind, corpus_of, answer):
+    """Lucene alone would refuse more than 1,024 clauses."""
+    bags = {f"d{i:02}": [f"w{i * i * j % 7919}" for j in range(1, 41)] for i in range(60)}
+    corpus = corpus_of({own: " ".join(bag) for own, bag in bags.items()})
+    query = [f"w{i}" for i in range(5000)]
+    [hits] = answer(kind(), corpus, [" ".join([*query, "w0", "w4"])], k=60)
+    holding = Counter(word for bag in bags.values() for word in set(bag))
+    scores = {
+        own: sum(
+            (2 if word in ("w0", "w4") else 1)
+            * math.log(1 + (60 - holding[word] + 0.5) / (holding[word] + 0.5))
+            * count
+            / (count + 1.2)  # all are of one length
+            for word, count in Counter(bag).items()
+            if word in query
+        )
+        for own, bag in bags.items()
+    }
+    assert dict(hits) == pytest.approx({own: score for own, score in scores.items() if score}, rel=1e-5)
+    assert len(hits) > 50
+
+
+@both
+def test_line_ends_are_white_space_whichever_they_are(kind, corpus_of, answer):
+    corpus = corpus_of(
+        {"unix": "def f():\n\treturn x\n", "dos": "def f():\r\n\treturn x\r\n", "mac": "f():\rreturn\rx"}
+    )
+    for analyzer in ("whitespace", "code-words"):
+        found = answer(kind(analyzer=analyzer), corpus, ["x", "return\r\nx", "return\r\n"])
+        assert [sorted(document for document, _ in hits) for hits in found] == [["dos", "mac", "unix"]] * 3
 
 
 @both
@@ -204,9 +246,12 @@ def test_settings_out_of_range_are_refused(kind):
             kind(**wrong)
 
 
-def test_bm25s_refuses_english_and_names_lucene():
-    with pytest.raises(DataError, match="use kind lucene"):
-        Bm25s(analyzer="english")
+def test_bm25s_refuses_what_only_lucene_cuts_and_names_it():
+    for analyzer in ("english", "standard"):
+        with pytest.raises(
+            DataError, match=f"analyzer is '{analyzer}', which kind bm25s does not have; use kind lucene"
+        ):
+            Bm25s(analyzer=analyzer)
 
 
 def test_the_compiled_search_finds_the_same_to_the_last_bit(corpus_of, answer, monkeypatch):

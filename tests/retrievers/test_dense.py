@@ -219,13 +219,18 @@ def test_a_setting_of_another_kind_or_place_is_refused_with_the_right_one(spec, 
         retrievers.load(tmp_path, {"kind": "dense", **spec}, "retrievers.x")
 
 
-def test_documents_longer_than_the_encoder_reads_are_counted_with_what_they_lose(corpus_of):  # D14
+def test_documents_longer_than_the_encoder_reads_are_counted_with_what_they_lose(corpus_of, tmp_path):  # D14
     from coderet.encoders.base import DualEncoder
     from coderet.encoders.tokenizer import WordTokenizer
 
     encoder = DualEncoder(WordTokenizer(["w"]), kind="nbow", architecture={}, marked=True, max_document_tokens=8)
     corpus = corpus_of({str(n): " ".join(["w"] * (n - 2)) for n in (5, 8, 9, 50)})
     assert Dense(encoder).truncation(corpus) == {"documents_cut": 2, "tokens_lost": 1 + 42}
+    indexing = Dense(encoder)
+    indexing.index(corpus, tmp_path)
+    encoder.tokens = None  # it was counted while indexing: a corpus is not cut up twice
+    assert indexing.truncation(corpus) == {"documents_cut": 2, "tokens_lost": 1 + 42}
+    del encoder.tokens
     assert Dense(encoder).truncation(corpus_of({})) == {"documents_cut": 0, "tokens_lost": 0}
 
 

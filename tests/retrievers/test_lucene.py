@@ -1,9 +1,9 @@
+"""What is Lucene's alone: its analyzers, and which settings are the search's."""
+
 import pyarrow as pa
 import pytest
 
 from coderet.records import DataError
-from coderet.retrievers import java
-from coderet.retrievers import lucene as lucene_module
 from coderet.retrievers.lucene import Lucene
 
 
@@ -13,10 +13,10 @@ def test_english_drops_stop_words_and_stems(corpus_of, answer):
     assert [document for document, _ in hits] == ["x"]
 
 
-def test_a_query_of_more_than_1024_tokens_is_answered(corpus_of, answer):
-    corpus = corpus_of({"x": "w1999", "y": "other"})
-    [hits] = answer(Lucene(), corpus, [" ".join(f"w{i}" for i in range(5000))])
-    assert [document for document, _ in hits] == ["x"]
+def test_standard_cuts_out_words_in_lower_case_and_neither_drops_nor_stems_any(corpus_of, answer):
+    corpus = corpus_of({"x": "def readFile(the_path):", "y": "The lists", "z": "list"})
+    found = answer(Lucene(analyzer="standard"), corpus, ["READFILE", "the", "list", "path", "the_path"])
+    assert [[document for document, _ in hits] for hits in found] == [["x"], ["y"], ["z"], [], ["x"]]
 
 
 def test_k1_and_b_are_the_searchs_not_the_indexes(corpus_of, tmp_path):
@@ -27,62 +27,15 @@ def test_k1_and_b_are_the_searchs_not_the_indexes(corpus_of, tmp_path):
     assert scores[0.5] != scores[1.2]
 
 
-def test_rows_keep_their_order_through_many_segments(corpus_of, tmp_path, monkeypatch):
-    monkeypatch.setattr(lucene_module, "_BUFFER_MEGABYTES", 0.1)
-    count = 600
-    corpus = corpus_of({f"d{i:05}": f"only{i} " + " ".join(f"w{i * j % 997}" for j in range(40)) for i in range(count)})
+def test_whose_scores_they_are_is_the_searchs_too(corpus_of, tmp_path):
+    corpus = corpus_of({"x": "a", "y": "a"})
     Lucene().index(corpus, tmp_path)
-    assert not list(tmp_path.glob("_0.*"))  # the first segment was merged with others
-    queries = pa.chunked_array([pa.array([f"only{count - 1 - row}" for row in range(count)], pa.large_string())])
-    rows, _ = Lucene().open(corpus, tmp_path).search(queries, 1)
-    assert rows[:, 0].tolist() == list(range(count))
+    query = pa.chunked_array([pa.array(["a"], pa.large_string())])
+    hits = {each: Lucene(scores=each).open(corpus, tmp_path).search(query, 2) for each in ("exact", "anserini")}
+    assert hits["exact"][0].tolist() == [[0, 1]] and len(set(hits["exact"][1][0].tolist())) == 1
+    assert hits["anserini"][0].tolist() == [[1, 0]] and len(set(hits["anserini"][1][0].tolist())) == 2
 
 
-def test_an_index_made_twice_differs_only_in_the_segments_info(corpus_of, tmp_path):
-    corpus = corpus_of({f"d{i}": f"a b{i}" for i in range(50)})
-    facts = [Lucene().index(corpus, make(tmp_path / name)) for name in ("one", "two")]
-    assert facts[0] == facts[1] == {"tokens": 100, "documents_with_tokens": 50}
-    sizes = [{file.name: file.stat().st_size for file in (tmp_path / name).iterdir()} for name in ("one", "two")]
-    assert sizes[0] == sizes[1]
-
-
-def make(folder):
-    folder.mkdir()
-    return folder
-
-
-def test_an_index_cut_short_is_an_error_in_few_words(corpus_of, tmp_path):
-    corpus = corpus_of({f"d{i}": f"a b{i}" for i in range(50)})
-    Lucene().index(corpus, tmp_path)
-    file = next(tmp_path.glob("*.tim"))
-    file.write_bytes(file.read_bytes()[:-10])
-    with pytest.raises(DataError, match=r"\.tim: found \d+ bytes, wanted \d+ bytes; run: dvc repro index"):
-        Lucene().open(corpus, tmp_path)
-
-
-def test_an_index_whose_bytes_changed_is_an_error_in_few_words(corpus_of, tmp_path):
-    corpus = corpus_of({f"d{i}": f"a b{i}" for i in range(50)})
-    Lucene().index(corpus, tmp_path)
-    file = next(tmp_path.glob("*.tim"))
-    file.write_bytes(bytes(len(file.read_bytes())))
-    with pytest.raises(java.JavaError, match=r"opening .* with Lucene: .*Corrupt") as caught:
-        Lucene().open(corpus, tmp_path)
-    assert len(str(caught.value)) < 600
-
-
-def test_an_index_that_lost_a_document_is_refused(corpus_of, tmp_path):
-    corpus = corpus_of({"x": "a", "y": "b"})
-    Lucene().index(corpus, tmp_path)
-    with pytest.raises(DataError, match="has 2 documents in 1 segments, wanted 3 in one"):
-        lucene_module.LuceneSearcher(tmp_path, 3, "whitespace", 1.2, 0.75)
-
-
-def test_many_queries_at_once_and_one_by_one_find_the_same(corpus_of, tmp_path):
-    corpus = corpus_of({f"d{i}": f"a b{i % 7} c{i % 3}" for i in range(200)})
-    Lucene().index(corpus, tmp_path)
-    searcher = Lucene().open(corpus, tmp_path)
-    queries = pa.chunked_array([pa.array([f"b{i} c{i % 5} a" for i in range(9)] * 150, pa.large_string())])
-    rows, scores = searcher.search(queries, 20)
-    for place in (0, 700, 1349):
-        row, score = searcher.search(queries.slice(place, 1), 20)
-        assert row[0].tolist() == rows[place].tolist() and score[0].tolist() == scores[place].tolist()
+def test_scores_of_nobody_are_refused():
+    with pytest.raises(DataError, match="scores is 'pyserini'; wanted one of exact, anserini"):
+        Lucene(scores="pyserini")

@@ -66,7 +66,7 @@ def test_a_folder_of_another_kind_or_of_none_is_refused(folder, tmp_path):
 
 
 def test_every_kind_of_the_table_says_which_settings_move_only_the_search():
-    for kind in ("lucene", "bm25s"):
+    for kind in ("lucene", "lucene-fields", "bm25s"):
         assert isinstance(retrievers.create(kind).SEARCH, tuple)
 
 

@@ -14,6 +14,7 @@ import hashlib
 import keyword
 import re
 import zlib
+from array import array
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ SEED = 1
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
+_FUNCTIONS_AT_A_TIME = 4096
 
 KEYWORDS: dict[str, frozenset[str]] = {
     "python": frozenset(keyword.kwlist),
@@ -101,8 +103,7 @@ def fingerprint(codes: pa.ChunkedArray, languages: pa.ChunkedArray) -> Fingerpri
     """The fingerprints of functions; an unknown language has no keywords."""
     exact = np.empty(len(codes), "V16")
     sizes = np.zeros(len(codes) + 1, np.int64)
-    identifiers: list[np.ndarray] = []
-    counts: list[np.ndarray] = []
+    identifiers, counts = array("I"), array("i")
     for place, (code, language) in enumerate(_rows(codes, languages)):
         exact[place] = hashlib.blake2b("\0".join(_TOKEN.findall(code)).encode(), digest_size=16).digest()
         found = Counter(_IDENTIFIER.findall(code))
@@ -110,16 +111,10 @@ def fingerprint(codes: pa.ChunkedArray, languages: pa.ChunkedArray) -> Fingerpri
             found.pop(word, None)
         hashes = np.fromiter((zlib.crc32(word.encode()) for word in found), np.uint32, len(found))
         distinct, inverse = np.unique(hashes, return_inverse=True)
-        identifiers.append(distinct)
-        counts.append(np.bincount(inverse, list(found.values()), len(distinct)).astype(np.int32))
+        identifiers.frombytes(distinct.tobytes())
+        counts.frombytes(np.bincount(inverse, list(found.values()), len(distinct)).astype(np.int32).tobytes())
         sizes[place + 1] = len(distinct)
-    nothing = [np.empty(0, np.int32)]
-    return Fingerprints(
-        exact,
-        np.cumsum(sizes),
-        np.concatenate(identifiers or nothing).astype(np.uint32),
-        np.concatenate(counts or nothing).astype(np.int32),
-    )
+    return Fingerprints(exact, np.cumsum(sizes), np.frombuffer(identifiers, np.uint32), np.frombuffer(counts, np.int32))
 
 
 def first_copies(prints: Fingerprints, threshold: Threshold) -> tuple[np.ndarray, dict[str, int]]:
@@ -145,12 +140,13 @@ def first_copies(prints: Fingerprints, threshold: Threshold) -> tuple[np.ndarray
             join(place, same)
     exact = int((parent != np.arange(len(parent))).sum())
     comparable = prints.totals >= threshold.identifiers
-    lsh = _lsh()
-    for place, minhash in _minhashes(prints, (parent == np.arange(len(parent))) & comparable, "near copies"):
-        for other in lsh.query(minhash):
+    places = np.flatnonzero((parent == np.arange(len(parent))) & comparable)
+    bands = _bands(prints, places, "near copies")
+    for number, found in enumerate(_Alike(bands).of(bands)):
+        place = int(places[number])
+        for other in places[found[found < number]].tolist():
             if root(other) != root(place) and _near(prints.of(place), prints.of(other), threshold):
                 join(place, other)
-        lsh.insert(place, minhash, check_duplication=False)
     roots = np.array([root(place) for place in range(len(parent))], np.int64)
     copies = int((roots != np.arange(len(roots))).sum())
     return roots, {
@@ -169,12 +165,11 @@ def copies_of(prints: Fingerprints, others: Fingerprints, threshold: Threshold) 
     places = np.minimum(np.searchsorted(known, prints.exact), len(known) - 1)
     equal = known[places] == prints.exact
     match[equal] = first[places[equal]]
-    lsh = _lsh()
-    for place, minhash in _minhashes(others, others.totals >= threshold.identifiers, "documents"):
-        lsh.insert(place, minhash, check_duplication=False)
-    open_places = (match < 0) & (prints.totals >= threshold.identifiers)
-    for place, minhash in _minhashes(prints, open_places, "copies of documents"):
-        for other in sorted(lsh.query(minhash)):
+    known_places = np.flatnonzero(others.totals >= threshold.identifiers)
+    alike = _Alike(_bands(others, known_places, "documents"))
+    places = np.flatnonzero((match < 0) & (prints.totals >= threshold.identifiers))
+    for place, found in zip(places.tolist(), alike.of(_bands(prints, places, "copies of documents")), strict=True):
+        for other in known_places[found].tolist():
             if _near(prints.of(place), others.of(other), threshold):
                 match[place] = other
                 break
@@ -211,22 +206,41 @@ def _near(one: tuple[np.ndarray, np.ndarray], other: tuple[np.ndarray, np.ndarra
     return smaller >= threshold.multiset_jaccard * (int(our_counts.sum()) + int(their_counts.sum()) - smaller)
 
 
-def _lsh():  # type: ignore[no-untyped-def]
-    from datasketch import MinHashLSH
+class _Alike:
+    """Functions by the bands of their MinHash, in columns: sorted keys and whose they are, a row a band."""
 
-    return MinHashLSH(num_perm=PERMUTATIONS, params=(BANDS, ROWS_A_BAND))
+    def __init__(self, bands: np.ndarray) -> None:
+        self._owners = np.argsort(bands, axis=1, kind="stable").astype(np.int32)
+        self._keys = np.take_along_axis(bands, self._owners, 1)
+
+    def of(self, bands: np.ndarray) -> Iterator[np.ndarray]:
+        """For each function with these bands (BANDS, N) those that have one in common with it, ascending."""
+        for start in range(0, bands.shape[1], _FUNCTIONS_AT_A_TIME):
+            part = bands[:, start : start + _FUNCTIONS_AT_A_TIME]
+            low, high = (
+                [np.searchsorted(keys, asked, side) for keys, asked in zip(self._keys, part, strict=True)]
+                for side in ("left", "right")
+            )
+            for spans in zip(zip(*low, strict=True), zip(*high, strict=True), strict=True):
+                found = [owners[a:z] for owners, a, z in zip(self._owners, *spans, strict=True) if a < z]
+                yield np.unique(np.concatenate(found)) if found else np.empty(0, np.int32)
 
 
-def _minhashes(prints: Fingerprints, chosen: np.ndarray, what: str):  # type: ignore[no-untyped-def]
-    """(place, MinHash) of the chosen functions, in order."""
+def _bands(prints: Fingerprints, places: np.ndarray, what: str) -> np.ndarray:
+    """(BANDS, N) uint64: the bands of the MinHashes of the functions in places, each mixed into one number.
+
+    Different bands give equal numbers about once in 2**63, and then a pair is compared for nothing.
+    """
     from datasketch import MinHash
 
     empty = MinHash(num_perm=PERMUTATIONS, seed=SEED, hashfunc=int)
-    places = np.flatnonzero(chosen)
-    for place in tqdm(places.tolist(), desc=what, unit="function", disable=None, mininterval=1):
+    factors = np.random.default_rng(SEED).integers(0, 2**64, ROWS_A_BAND, np.uint64) | np.uint64(1)
+    bands = np.empty((BANDS, len(places)), np.uint64)
+    for number, place in enumerate(tqdm(places.tolist(), desc=what, unit="function", disable=None, mininterval=1)):
         minhash = empty.copy()
         minhash.update_batch(prints.of(place)[0].tolist())
-        yield place, minhash
+        bands[:, number] = (minhash.hashvalues.astype(np.uint64).reshape(BANDS, ROWS_A_BAND) * factors).sum(1)
+    return bands
 
 
 def _rows(codes: pa.ChunkedArray, languages: pa.ChunkedArray) -> Iterator[tuple[str, str]]:

@@ -116,24 +116,52 @@ def write_corpus(path: Path, documents: Iterable[pa.RecordBatch]) -> int:
     Streams: only ids are held in memory. Empty ids and ids that stand twice raise DataError.
     """
     with new_file(path) as draft, tempfile.TemporaryDirectory(dir=path.parent) as scratch:
-        unsorted = Path(scratch, "unsorted.arrow")
-        with pa.OSFile(str(unsorted), "wb") as sink, pa.ipc.new_file(sink, DOCUMENTS) as writer:
+        unsorted, ordered = Path(scratch, "unsorted.arrow"), Path(scratch, "ordered.arrow")
+        with _writer(unsorted, DOCUMENTS) as writer:
             for batch in documents:
                 check_schema(batch, DOCUMENTS, "a batch of documents")
                 if batch.num_rows:
                     writer.write_batch(batch)
-        table = read_table(unsorted)
-        order = _descending(table["id"], path.stem)
-        parts = range(0, len(order), ROWS_A_CHUNK)
         digest = TableDigest(DOCUMENTS)
-        for start in parts:
-            digest.update(table.take(order.slice(start, ROWS_A_CHUNK)))
+        count = _sort(unsorted, ordered, digest, path.stem)
+        unsorted.unlink()
         schema = DOCUMENTS.with_metadata({DIGEST: digest.hexdigest().encode()})
-        with pa.OSFile(str(draft), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
-            for start in parts:
-                part = table.take(order.slice(start, ROWS_A_CHUNK)).combine_chunks()
-                writer.write_table(part.replace_schema_metadata(schema.metadata))
+        with _writer(draft, schema) as writer:  # again, for the digest stands before the documents
+            for batch in read_table(ordered).to_batches():
+                writer.write_batch(batch.replace_schema_metadata(schema.metadata))
+    return count
+
+
+def _sort(unsorted: Path, ordered: Path, digest: TableDigest, name: str) -> int:
+    """Write the documents of one file to the other in descending id, some at a time; returns how many."""
+    table = read_table(unsorted)
+    order = _descending(table["id"], name).to_numpy().astype(np.int64)
+    with _writer(ordered, DOCUMENTS) as writer:
+        for start in range(0, len(order), ROWS_A_CHUNK):
+            part = _rows(table, order[start : start + ROWS_A_CHUNK])
+            digest.update(part)
+            writer.write_batch(part)
     return len(order)
+
+
+def _rows(table: pa.Table, rows: np.ndarray) -> pa.RecordBatch:
+    """These rows, chunk by chunk; `table.take` would first copy the whole table into one chunk."""
+    batches = table.to_batches()
+    ends = np.cumsum([len(batch) for batch in batches])
+    by_place = np.argsort(rows)
+    cuts = np.searchsorted(rows[by_place], ends)
+    taken = [
+        batch.take(pa.array(rows[by_place[low:high]] - (end - len(batch))))
+        for batch, end, low, high in zip(batches, ends, np.append(0, cuts), cuts, strict=False)
+        if low < high
+    ]
+    return pa.concat_batches(taken).take(pa.array(np.argsort(by_place)))
+
+
+@contextlib.contextmanager
+def _writer(path: Path, schema: pa.Schema) -> Iterator[Any]:
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
+        yield writer
 
 
 def _descending(ids: pa.ChunkedArray, name: str) -> pa.Array:

@@ -111,11 +111,11 @@ class DualEncoder(nn.Module):
 
     def encode_queries(self, texts: pa.Array | pa.ChunkedArray) -> np.ndarray:
         """(N, dim) float32."""
-        return self._encode(texts, "query")
+        return self.encode_tokens(self.tokens(texts, "query"), "query")
 
     def encode_documents(self, texts: pa.Array | pa.ChunkedArray) -> np.ndarray:
         """(N, dim) float32."""
-        return self._encode(texts, "document")
+        return self.encode_tokens(self.tokens(texts, "document"), "document")
 
     @classmethod
     def build(cls, tokenizer: Tokenizer, settings: Mapping[str, Any], where: str = "fit.encoder") -> "DualEncoder":
@@ -177,8 +177,8 @@ class DualEncoder(nn.Module):
             ) from error
         return encoder.eval()
 
-    def _encode(self, texts: pa.Array | pa.ChunkedArray, role: Role) -> np.ndarray:
-        tokens = self.tokens(texts, role)
+    def encode_tokens(self, tokens: Tokens, role: Role) -> np.ndarray:
+        """(N, dim) float32 of texts whose `tokens` somebody wanted to see first."""
         vectors = np.empty((len(tokens), self.dim), dtype=np.float32)
         device = next(self.parameters()).device
         was_training = self.training

@@ -80,7 +80,9 @@ class NeuralBagOfWords(Tower):
             # Not of_token[flat]: its gradient is summed by threads in whatever order they come.
             weights = embedding(flat, of_token.unsqueeze(1)).squeeze(1)
         else:
-            weights = torch.sigmoid((self.table(flat) * direction).sum(1))
+            many = len(flat) > len(self.table.weight)  # then a product a token of the vocabulary is less work
+            logits = (self.table.weight * direction).sum(1)[flat] if many else (self.table(flat) * direction).sum(1)
+            weights = torch.sigmoid(logits)
         total = torch.zeros_like(lengths, dtype=weights.dtype).index_add(
             0, torch.repeat_interleave(torch.arange(len(lengths), device=ids.device), lengths), weights
         )

@@ -20,6 +20,7 @@ from coderet.retrievers.chunked import Chunked
 
 RETRIEVERS = {
     "lucene": "coderet.retrievers.lucene:Lucene",
+    "lucene-fields": "coderet.retrievers.lucene_fields:LuceneFields",
     "bm25s": "coderet.retrievers.bm25s:Bm25s",
     "dense": "coderet.retrievers.dense:Dense",
 }

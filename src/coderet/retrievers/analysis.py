@@ -1,7 +1,8 @@
 """Text to tokens by the analyzers that BM25 is asked for, token by token as Lucene cuts them.
 
 `whitespace` is Lucene's WhitespaceAnalyzer, the papers' baseline: case stays, punctuation stays. `code-words` gives it
-the words of `coderet.words`, joined by a space. `english` (stop words, possessives, Porter's stems) is Lucene's alone.
+the words of `coderet.words`, joined by a space. Lucene's alone are `english` (stop words, possessives, Porter's stems)
+and `standard` (words by the rules of Unicode, lower-cased, no stop words), ElasticSearch's default.
 """
 
 import re
@@ -13,18 +14,19 @@ from coderet import registry
 from coderet.records import DataError
 from coderet.words import code_words
 
-ANALYZERS = ("whitespace", "english", "code-words")
+ANALYZERS = ("whitespace", "code-words", "english", "standard")
+BY_LUCENE_ONLY = ("english", "standard")
 LONGEST = 255  # UTF-16 code units of a token, after which Lucene begins a new one
 
 # Java's idea of white space: no non-breaking spaces and no U+0085, unlike Python's.
 _TOKEN = re.compile(r"[^\t-\r\x1c-\x20\u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]+")
 
 
-def check_analyzer(analyzer: str) -> None:
-    """Raise DataError unless analyzer is one that there is."""
+def check_analyzer(analyzer: str, name: str = "analyzer") -> None:
+    """Raise DataError unless analyzer, the setting of that name, is one that there is."""
     if analyzer not in ANALYZERS:
         near = registry.nearest(analyzer, ANALYZERS)
-        raise DataError(f"analyzer is {analyzer!r}; known: {', '.join(ANALYZERS)}.{near}")
+        raise DataError(f"{name} is {analyzer!r}; known: {', '.join(ANALYZERS)}.{near}")
 
 
 def check_fields(text_fields: Iterable[str]) -> tuple[str, ...]:

@@ -29,8 +29,8 @@ class Bm25:
     def __post_init__(self) -> None:
         analysis.check_analyzer(self.analyzer)
         analysis.check_fields(self.text_fields)
-        _check_number("k1", self.k1, math.inf)
-        _check_number("b", self.b, 1.0)
+        check_number("k1", self.k1)
+        check_number("b", self.b, 1.0)
 
     @classmethod
     def load(
@@ -67,7 +67,8 @@ class Bm25:
         }
 
 
-def _check_number(name: str, value: object, top: float) -> None:
+def check_number(name: str, value: object, top: float = math.inf) -> None:
+    """Raise DataError unless value, the setting of that name, is a finite number from 0 to top."""
     right = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= top and value != math.inf
     if not right:
         raise DataError(f"{name} is {value!r}; wanted a number from 0 {'on' if top == math.inf else f'to {top:g}'}")

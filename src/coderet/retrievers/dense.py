@@ -55,6 +55,7 @@ class Dense:
         self.encoder, self.kind, self.similarity = encoder, kind, similarity
         self.text_fields, self.batch = analysis.check_fields(text_fields), batch
         self._index = registry.load(INDEXES, kind, "indexes", "index.kind")
+        self._cut: dict[str, np.ndarray] = {}  # documents cut and tokens lost, by the digest of the corpus
         if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
             raise DataError(f"batch is {batch!r}; wanted a number of queries from 1 on")
         registry.fit_arguments(self._index.build, of_kind, "index", self._index.load)
@@ -137,8 +138,14 @@ class Dense:
 
     def truncation(self, corpus: Corpus) -> Mapping[str, int]:
         """documents_cut: those longer than the encoder reads; tokens_lost: how many of theirs it does not see."""
-        read = [self.encoder.tokens(texts, "document") for _, texts in self._texts(corpus)]
-        return {"documents_cut": sum(each.cut for each in read), "tokens_lost": sum(each.lost for each in read)}
+        if corpus.digest not in self._cut:
+            counted = np.zeros(2, np.int64)
+            for _, texts in self._texts(corpus):
+                read = self.encoder.tokens(texts, "document")
+                counted += (read.cut, read.lost)
+            self._cut[corpus.digest] = counted
+        documents, tokens = self._cut[corpus.digest].tolist()
+        return {"documents_cut": documents, "tokens_lost": tokens}
 
     def open(self, corpus: Corpus, folder: Path) -> "DenseSearcher":
         manifest.check(folder, corpus, self.settings, holds="vectors")
@@ -146,8 +153,18 @@ class Dense:
         return DenseSearcher(self.encoder, index, self.batch, lambda: self._vectors(corpus))
 
     def _vectors(self, corpus: Corpus) -> Iterator[tuple[pa.ChunkedArray, np.ndarray]]:
+        """Ids and vectors, some at a time; what an encoder cuts is counted on the way if it can be given tokens."""
+        encode = getattr(self.encoder, "encode_tokens", None)
+        if encode is None:
+            for ids, texts in self._texts(corpus):
+                yield ids, self.encoder.encode_documents(texts)
+            return
+        counted = np.zeros(2, np.int64)
         for ids, texts in self._texts(corpus):
-            yield ids, self.encoder.encode_documents(texts)
+            read = self.encoder.tokens(texts, "document")
+            counted += (read.cut, read.lost)
+            yield ids, encode(read, "document")
+        self._cut[corpus.digest] = counted
 
     def _texts(self, corpus: Corpus) -> Iterator[tuple[pa.ChunkedArray, pa.ChunkedArray]]:
         """Ids and assembled texts, some at a time."""
