@@ -72,7 +72,7 @@ class Stage:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--documents", type=int, default=100_000)
+    parser.add_argument("--documents", type=int, default=20_000)
     parser.add_argument("--queries", type=int, default=1_000)
     parser.add_argument("--retrievers", nargs="+", choices=RETRIEVERS, default=list(RETRIEVERS))
     parser.add_argument(

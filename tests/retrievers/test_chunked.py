@@ -3,6 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+import torch
 
 from coderet import retrievers
 from coderet.corpora.chunking import Lines
@@ -25,6 +26,7 @@ TEXTS = {
 
 def dense(kind="flat"):
     words = WordTokenizer(sorted({word for text in TEXTS.values() for word in text.split()}))
+    torch.manual_seed(0)
     encoder = DualEncoder.build(words, {"kind": "nbow", "dim": 16, "max_document_tokens": 3}, "x").eval()
     return Dense(encoder, kind=kind)
 

@@ -121,5 +121,10 @@ BENCHMARKS = {
         _TEST,
         "500 documents, as Table 1 says; the printed figure is of 964, and fewer distractors score higher",
     ),
-    "mbpp-paper": _benchmark("mbpp-paper", _PAPER),
+    "mbpp-paper": _benchmark(
+        "mbpp-paper",
+        _PAPER,
+        "by exact scores BM25 has 98.56; the paper's searcher turns one tie round (query 248), which `scores: anserini` "
+        "does too, for 98.64",
+    ),
 }

@@ -28,8 +28,8 @@ def text_groups(texts: pa.ChunkedArray) -> np.ndarray:
     digests = np.empty((len(texts), 16), np.uint8)
     place = 0
     for chunk in texts.chunks:
-        for text in chunk:
-            normal = text.as_py().replace("\r\n", "\n").replace("\r", "\n").strip()
+        for text in chunk.to_pylist():
+            normal = text.replace("\r\n", "\n").replace("\r", "\n").strip()
             digests[place] = np.frombuffer(hashlib.blake2b(normal.encode(), digest_size=16).digest(), np.uint8)
             place += 1
     _, first, inverse = np.unique(digests.view("V16").ravel(), return_index=True, return_inverse=True)

@@ -216,7 +216,7 @@ def _published(results: Results, published: Sequence[Row], differs: Mapping[str,
         return None
     rows = []
     for row in published:
-        ours = _ours(results, row)
+        ours = _ours(results, {**row, "system": f"{row['system']}-paper"}) or _ours(results, row)
         paper = Cell(figures.quality(row["value"]), row["value"])
         if ours:
             gap = ours["value"] - row["value"]
@@ -228,7 +228,10 @@ def _published(results: Results, published: Sequence[Row], differs: Mapping[str,
         rows.append([*(Cell(name, name) for name in names), paper, mine, difference])
     columns = [Column("System"), Column("Benchmark"), Column("Metric"), Column("Source")]
     columns += [Column("Paper", "", True), Column("Here", "", True), Column("Difference", "", True)]
-    lead = "What papers print for these benchmarks, beside what was measured here for the system of the same name."
+    lead = (
+        "What papers print for these benchmarks, beside what was measured here for the system of the same name, in its "
+        "-paper reading where there is one."
+    )
     why = [
         f"{name}: {differs[name]}" for name in dict.fromkeys(row["benchmark"] for row in published) if name in differs
     ]
