@@ -26,7 +26,7 @@ TEXTS = {
 
 def dense(kind="flat"):
     words = WordTokenizer(sorted({word for text in TEXTS.values() for word in text.split()}))
-    torch.manual_seed(0)
+    torch.manual_seed(1)
     encoder = DualEncoder.build(words, {"kind": "nbow", "dim": 16, "max_document_tokens": 3}, "x").eval()
     return Dense(encoder, kind=kind)
 

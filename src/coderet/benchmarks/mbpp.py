@@ -124,7 +124,7 @@ BENCHMARKS = {
     "mbpp-paper": _benchmark(
         "mbpp-paper",
         _PAPER,
-        "by exact scores BM25 has 98.56; the paper's searcher turns one tie round (query 248), which `scores: anserini` "
-        "does too, for 98.64",
+        "by exact scores BM25 has 98.56; the paper's searcher turns one tie round (query 248), as `scores: anserini` "
+        "does, and has 98.64",
     ),
 }
