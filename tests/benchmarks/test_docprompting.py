@@ -5,8 +5,7 @@ import json
 import pytest
 from measured import bm25, collected, figures
 
-from coderet.benchmarks import benchmark, docprompting
-from coderet.corpora import library_docs
+from coderet.benchmarks import benchmark, docprompting, library_docs
 from coderet.records import DataError
 
 
@@ -18,9 +17,11 @@ def raw(tmp_path):
         {"nl": "nothing needed", "question_id": "7-1", "oracle_man": []},
     ]
     (tmp_path / "docprompting_conala" / "cmd_dev.oracle_man.full.json").write_text(json.dumps(rows))
-    (tmp_path / library_docs.NAME).parent.mkdir(parents=True)
-    docs = [{"_id": "0", "title": "python.json#loads", "text": "json.loads(s)", "metadata": {}}]
-    (tmp_path / library_docs.NAME).write_text("".join(json.dumps(each) + "\n" for each in docs))
+    place = tmp_path / library_docs.LINES_FILE.name
+    place.parent.mkdir(parents=True)
+    where = {"library": "python~3.9", "path": "library/json#loads"}
+    docs = [{"_id": "12", "title": "python.json#loads", "text": "json.loads(s)", "metadata": where}]
+    place.write_text("".join(json.dumps(each) + "\n" for each in docs))
     return tmp_path
 
 
@@ -30,9 +31,9 @@ def test_gold_is_named_by_title_once_and_requests_without_any_are_kept(raw):
         {"id": "7-1:0", "text": "read json"},
         {"id": "7-1:1", "text": "nothing needed"},
     ]
-    assert draft.qrels.to_pylist() == [{"query_id": "7-1:0", "document_id": "python.json#loads", "grade": 1.0}]
+    assert draft.qrels.to_pylist() == [{"query_id": "7-1:0", "document_id": "12", "grade": 1.0}]
     (documents,) = draft.documents
-    assert documents.to_pylist() == [{"id": "python.json#loads", "title": "python.json#loads", "text": "json.loads(s)"}]
+    assert documents.to_pylist() == [{"id": "12", "title": "python.json#loads", "text": "json.loads(s)"}]
 
 
 def test_half_of_the_documentation_is_refused(raw, tmp_path):

@@ -42,6 +42,16 @@ def test_with_three_lines_documents_are_as_they_stand(folder):
     assert found[1] == ("1", "python.library.re", "re  Search text.") and len(found) == 6
 
 
+def test_documents_come_in_batches_and_a_row_without_title_is_told(folder, write_lines, monkeypatch):
+    monkeypatch.setattr(library_docs, "_BATCH", 4)
+    found = [batch["id"].to_pylist() for batch in library_docs.LINES.batches(folder)]
+    assert found == [["0", "1", "2", "3"], ["4", "5"]]
+    write_lines("coderag_bench/library_documentation/corpus.jsonl", [{"_id": "0", "text": "x"}])
+    for documentation in (library_docs.LINES, library_docs.PAGES):
+        with pytest.raises(DataError, match="line 1 has no title as it should be"):
+            list(documentation.documents(folder))
+
+
 def test_whole_an_entry_reaches_to_the_next_and_a_page_to_its_end(folder):
     found = {each.id: each for each in library_docs.PAGES.documents(folder)}
     assert found["1"] == ("1", "python.library.re", PAGE)

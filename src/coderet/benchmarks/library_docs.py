@@ -1,4 +1,4 @@
-"""The documentation of Python libraries that DS-1000 and ODEX are searched in, by CodeRAG-Bench's rules.
+"""The documentation of Python libraries that DS-1000, ODEX and DocPrompting's CoNaLa are searched in.
 
 CodeRAG-Bench searches the 34,003 documents of DocPrompting (Zhou et al., 2023), `conala-docs.jsonl` of the hub's
 `neulab/docprompting-conala`: a document's title is its `doc_id`, its id the number of its row, and gold names titles.
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from coderet.corpora.released import json_lines
+from coderet.corpora.released import check_fields, json_lines
 from coderet.records import DataError, Released, documents_batch
 
 OFFICIAL_FILE = Released(
@@ -116,14 +116,13 @@ def _official(folder: Path) -> Iterator[Document]:
 
 
 def _lines(folder: Path) -> Iterator[Document]:
-    for record in json_lines(folder, LINES_FILE.name):
-        yield _document(record)
+    return map(_document, _entries(folder))
 
 
 def _pages(folder: Path) -> Iterator[Document]:
     """A library at a time: its pages are held, no more."""
     files = {library: name for name, (library, _) in _PAGES.items()}
-    entries = json_lines(folder, LINES_FILE.name)
+    entries = _entries(folder)
     for library, group in itertools.groupby(entries, lambda entry: entry["metadata"]["library"]):
         pages: dict[str, str] = {}
         if library in files:
@@ -131,6 +130,14 @@ def _pages(folder: Path) -> Iterator[Document]:
             pages = {page["path"]: page["text"] for page in json_lines(folder, name)}
         for path, of_page in itertools.groupby(sorted(group, key=_page_of), _page_of):
             yield from _whole(list(of_page), pages.get(path))
+
+
+def _entries(folder: Path) -> Iterator[dict[str, Any]]:
+    for number, entry in enumerate(json_lines(folder, LINES_FILE.name), 1):
+        place = f"{folder / LINES_FILE.name}, line {number}"
+        check_fields(entry, {"_id": str, "title": str, "text": str, "metadata": dict}, place)
+        check_fields(entry["metadata"], {"library": str, "path": str}, place)
+        yield entry
 
 
 def _whole(entries: list[dict[str, Any]], page: str | None) -> Iterator[Document]:
