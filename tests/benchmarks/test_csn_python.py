@@ -12,15 +12,18 @@ from coderet.records import DataError
 METHOD = 'def walk(self):\n        """Walk.\n\n        Slowly.\n        """\n        return 1'
 
 
-def function(name, docstring="Doc.", code=None, path="a/b.py", repo="o/r"):
+def function(name, docstring="Doc.", code=None, path="a/b.py", repo="o/r", split="test"):
     return {
+        "url": f"https://github.com/{repo}/{path}",
         "repo": repo,
         "path": path,
         "func_name": name,
         "docstring": docstring,
         "code": code or f'def {name}():\n    """{docstring}"""\n    return 0',
+        "docstring_tokens": [],
+        "code_tokens": [],
         "language": "python",
-        "partition": "test",
+        "partition": split,
     }
 
 
@@ -41,8 +44,8 @@ def folder(tmp_path, monkeypatch):
     first, again = function("f", "First."), function("f", "Again.")
     write_shards(
         tmp_path,
-        train=[[function("t", repo="o/train")]],
-        valid=[[function("v", repo="o/valid")]],
+        train=[[function("t", repo="o/train", split="train")]],
+        valid=[[function("v", repo="o/valid", split="valid")]],
         test=[[first, function("C.walk", "Walk.\n\nSlowly.", METHOD)], [again]],
     )
     return tmp_path
@@ -121,14 +124,14 @@ def test_what_is_no_python_function_stays_as_it_is():
 def test_missing_shards_and_other_files_are_refused(folder):
     test = folder / "codesearchnet" / "python" / "final" / "jsonl" / "test"
     (test / "python_test_0.jsonl.gz").rename(test / "python_test_2.jsonl.gz")
-    with pytest.raises(DataError, match=r"has shards \[1, 2\] .*unpack python\.zip of CodeSearchNet"):
+    with pytest.raises(DataError, match="lacks shard 0 of python_test, but has 2; fetch the rest"):
         list(benchmark("csn-python").collect(folder))
     (test / "python_test_2.jsonl.gz").rename(test / "python_test_0.jsonl.gz")
     write_shards(folder, test=[[function("f")]])
     with pytest.raises(DataError, match="has 2 functions of test, expected 3"):
         list(benchmark("csn-python").collect(folder))
     write_shards(folder, test=[[{"nl": "x"}]])
-    with pytest.raises(DataError, match="is no python function of CodeSearchNet"):
+    with pytest.raises(DataError, match="line 1 has no language as it should be"):
         list(benchmark("csn-python").collect(folder))
 
 

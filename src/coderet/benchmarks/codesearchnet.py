@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from coderet.corpora import codesearchnet
 from coderet.corpora.codesearchnet import LANGUAGES
 from coderet.metrics.scorecards import BLOCK_METRICS
-from coderet.records import DOCUMENTS, Benchmark, DataError, Draft, Published, Released, qrels_table, queries_table
+from coderet.records import DOCUMENTS, Benchmark, DataError, Draft, Published, qrels_table, queries_table
 
 FOLDER = "codesearchnet"
 SPLIT = "test"
@@ -86,15 +86,7 @@ def _benchmark(name: str, column: str, languages: Sequence[str], differs: str = 
         metrics=("mrr", "ndcg@10", "recall@10", "recall@100", "hit@1"),
         licence="of each repository (code); CodeSearchNet kept those that allow redistribution",
         source=f"the test split of CodeSearchNet, {', '.join(languages)}",
-        files=tuple(
-            Released(
-                f"{FOLDER}/{language}/final/jsonl/{SPLIT}/",
-                None,
-                how=f"out of {language}.zip of Zenodo record 7857872 (closed at its first place): its folder "
-                f"{language}/final/jsonl/{SPLIT}",
-            )
-            for language in languages
-        ),
+        files=tuple(codesearchnet.shards_as_released(FOLDER, language, SPLIT) for language in languages),
         choices={
             "query": "docstring tokens joined by a space",
             "document": "code tokens joined by a space, no docstring in them",

@@ -10,7 +10,6 @@ Ids are made of repository, path and name, and a file may define a name again. T
 function take the place of the earlier, query and document; the other two number them, `#2` and on.
 """
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,14 +18,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coderet.corpora import hub, syntax
-from coderet.corpora.released import json_lines
+from coderet.corpora import codesearchnet, hub, syntax
 from coderet.records import (
     Benchmark,
     DataError,
     Draft,
     Published,
-    Released,
     documents_batch,
     qrels_table,
     queries_table,
@@ -37,7 +34,6 @@ HUB = "code_search_net"
 LANGUAGE = "python"
 ROWS = {"train": 412_178, "valid": 23_107, "test": 22_176}
 COLUMNS = ("repository", "path", "name", "docstring", "code")
-_OF_SHARDS = ("repo", "path", "func_name", "docstring", "code")
 _OF_HUB = (
     "repository_name",
     "func_path_in_repository",
@@ -45,7 +41,6 @@ _OF_HUB = (
     "func_documentation_string",
     "func_code_string",
 )
-_ROWS_A_BATCH = 4096
 
 
 @dataclass(frozen=True)
@@ -153,33 +148,7 @@ def _of_hub(folder: Path, split: str) -> Iterator[pa.RecordBatch]:
 
 
 def _of_shards(folder: Path, split: str) -> Iterator[pa.RecordBatch]:
-    """Shards by name, as the hub's script reads them."""
-    place = folder / FOLDER / LANGUAGE / "final" / "jsonl" / split
-    there = [path.name.removesuffix(".gz") for path in place.iterdir()] if place.is_dir() else []
-    pattern = re.compile(rf"{LANGUAGE}_{split}_(\d+)\.jsonl")
-    numbers = {name: int(match[1]) for name in there if (match := pattern.fullmatch(name))}
-    if sorted(numbers.values()) != list(range(len(numbers))) or not numbers:
-        raise DataError(
-            f"{place} has shards {sorted(numbers.values()) or 'none'} of {LANGUAGE}_{split}_<n>.jsonl.gz, wanted all "
-            f"from 0 on; unpack {LANGUAGE}.zip of CodeSearchNet into {folder / FOLDER}"
-        )
-    columns: list[list[str]] = [[] for _ in COLUMNS]
-    for name in sorted(numbers):
-        for record in json_lines(place, name):
-            if not record.keys() >= set(_OF_SHARDS) or record.get("language", LANGUAGE) != LANGUAGE:
-                raise DataError(
-                    f"{place / name}: a record is no {LANGUAGE} function of CodeSearchNet: {sorted(record)}"
-                )
-            for column, field in zip(columns, _OF_SHARDS, strict=True):
-                column.append(record[field])
-            if len(columns[0]) == _ROWS_A_BATCH:
-                yield _batch(columns)
-                columns = [[] for _ in COLUMNS]
-    yield _batch(columns)
-
-
-def _batch(columns: list[list[str]]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.array(each, pa.large_string()) for each in columns], names=COLUMNS)
+    return (batch.select(list(COLUMNS)) for batch in codesearchnet.functions(folder / FOLDER, LANGUAGE, split))
 
 
 def _as_it_is(code: str) -> str:
@@ -193,14 +162,7 @@ def _benchmark(name: str, choices: Choices, documents: str, differs: str) -> Ben
         metrics=("ndcg@10", "mrr", "recall@10", "recall@100", "hit@1"),
         licence="of each repository (code); CodeSearchNet kept those that allow redistribution",
         source="CodeSearchNet, Python",
-        files=tuple(
-            Released(
-                f"{FOLDER}/{LANGUAGE}/final/jsonl/{split}/",
-                None,
-                how=f"out of {LANGUAGE}.zip of CodeSearchNet: its folder {LANGUAGE}/final/jsonl/{split}",
-            )
-            for split in choices.splits
-        ),
+        files=tuple(codesearchnet.shards_as_released(FOLDER, LANGUAGE, split) for split in choices.splits),
         choices={
             "documents": f"functions of {', '.join(choices.splits)}",
             "docstring in the document": "left in" if choices.text is _as_it_is else "taken out",

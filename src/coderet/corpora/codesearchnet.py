@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from coderet.corpora import plain_pickle, released
-from coderet.records import DataError
+from coderet.records import DataError, Released
 
 LANGUAGES = ("go", "java", "javascript", "php", "python", "ruby")
 SPLITS = ("train", "valid", "test")
@@ -59,6 +59,13 @@ def functions(folder: Path, language: str, split: str) -> Iterator[pa.RecordBatc
         for line, record in enumerate(released.json_lines(place, name), 1)
     )
     return _batches(records, _SHARD_FIELDS, str(place))
+
+
+def shards_as_released(folder: str, language: str, split: str) -> Released:
+    """The shards of one split as files of a benchmark, folder holding the language's folder."""
+    inside = f"{language}/final/jsonl/{split}"
+    how = f"out of {language}.zip of Zenodo record 7857872 (closed at its first place): its folder {inside}"
+    return Released(f"{folder}/{inside}/", None, how=how)
 
 
 def shards(place: Path, language: str, split: str) -> list[str]:
