@@ -1,4 +1,4 @@
-"""Fuse the runs of a fusion's members into one.
+"""Fuse the runs of a fusion's members into one; the run of a mixture is put together from the fused ones before.
 
 reads   data/benchmarks/<benchmark>/{corpora,queries}  data/runs/<benchmark>/<member>...  params: fusions.<fusion>
 writes  data/runs/<benchmark>/<fusion>
@@ -6,6 +6,7 @@ writes  data/runs/<benchmark>/<fusion>
 
 from coderet import paths, retrievers, stage
 from coderet.corpora import store
+from coderet.retrievers import mixing
 
 
 def main(benchmark: str, fusion: str) -> None:
@@ -14,11 +15,16 @@ def main(benchmark: str, fusion: str) -> None:
         fuse = retrievers.fuser(spec.kind, spec.settings, f"params.yaml: fusions.{fusion}")
         with store.new_folder(paths.runs(benchmark, fusion)) as runs:
             for name in store.datasets(folder):
-                corpus = store.read_dataset(folder, name, judged=False).corpus
-                members = [
-                    store.read_run(paths.runs(benchmark, each) / f"{name}.arrow", corpus) for each in spec.members
-                ]
+                dataset = store.read_dataset(folder, name, judged=False)
                 settings = {"kind": spec.kind, "members": list(spec.members), **spec.settings}
+                if dataset.mixed_of:
+                    run = mixing.mixed(dataset, store.read_parts(folder, runs, dataset))
+                    store.write_run(runs / f"{name}.arrow", run, mixing.settings(settings, dataset))
+                    continue
+                members = [
+                    store.read_run(paths.runs(benchmark, each) / f"{name}.arrow", dataset.corpus)
+                    for each in spec.members
+                ]
                 store.write_run(runs / f"{name}.arrow", fuse(members), settings)
 
 

@@ -1,6 +1,6 @@
 """Put the files of a benchmark into its folder, and say where each was found or is to be had.
 
-reads   params: benchmarks.<benchmark>.source
+reads   params: benchmarks.<benchmark>
 writes  data/raw/<benchmark>
 
 `official` files are looked for in data/raw/<benchmark>, in the folder CODERET_DATA, and in their official places; what
@@ -9,6 +9,7 @@ is in data/raw is kept.
 
 from coderet import benchmarks, paths, stage
 from coderet.corpora import released, sources
+from coderet.registry import fit_arguments
 
 
 def main(benchmark: str) -> None:
@@ -17,8 +18,10 @@ def main(benchmark: str) -> None:
         if spec.source != (released.OFFICIAL,):
             sources.fetch(spec.source, folder, unpack=False)
             return
-        facts = benchmarks.benchmark(spec.kind, f"params.yaml: benchmarks.{benchmark}.kind")
-        found = released.gather(facts.files, folder, released.mirror())
+        where = f"params.yaml: benchmarks.{benchmark}"
+        facts = benchmarks.benchmark(spec.kind, f"{where}.kind")
+        settings = fit_arguments(facts.collect, spec.settings, where)
+        found = released.gather(facts.files_of(settings), folder, released.mirror())
         for each in found:
             print(each)
         released.require(found, benchmark, folder)

@@ -1,4 +1,4 @@
-"""Search every query of a benchmark with one retriever.
+"""Search every query of a benchmark with one retriever; the run of a mixture is put together from those before.
 
 reads   data/benchmarks/<benchmark>/{corpora,queries}  data/indexes/<benchmark>/<retriever>
         models/retrievers/<retriever>  params: retrievers.<retriever>
@@ -9,7 +9,7 @@ from coderet import paths, retrievers, stage
 from coderet.corpora import store
 from coderet.metrics import efficiency
 from coderet.records import Dataset, Searcher
-from coderet.retrievers import recall
+from coderet.retrievers import mixing, recall
 from coderet.retrievers.answering import answer, lone_queries
 
 
@@ -18,8 +18,7 @@ def main(benchmark: str, retriever: str) -> None:
         spec, timing, folder = job.params.retrievers[retriever], job.params.efficiency, paths.benchmark(benchmark)
         datasets, names = {}, store.datasets(folder)
 
-        def opened(name: str) -> tuple[Dataset, Searcher, int]:
-            dataset = store.read_dataset(folder, name, judged=False)
+        def opened(dataset: Dataset) -> tuple[Dataset, Searcher, int]:
             searcher = fitted.open(dataset.corpus, paths.index(benchmark, retriever) / dataset.corpus.name)
             return dataset, searcher, dataset.depth or job.params.benchmarks[benchmark].depth
 
@@ -28,14 +27,22 @@ def main(benchmark: str, retriever: str) -> None:
                 fitted = retrievers.load(paths.retriever(retriever), spec.spec)
                 settings = {**spec.spec, **fitted.description}
                 for name in names:
-                    dataset, searcher, depth = opened(name)
+                    dataset = store.read_dataset(folder, name, judged=False)
+                    if dataset.mixed_of:
+                        run = mixing.mixed(dataset, store.read_parts(folder, runs, dataset))
+                        store.write_run(runs / f"{name}.arrow", run, mixing.settings(settings, dataset))
+                        datasets[name] = {"depth": run.depth}
+                        continue
+                    dataset, searcher, depth = opened(dataset)
                     alone = lone_queries(searcher, dataset, depth, timing.single_queries, timing.warm_up)
                     run, batches = answer(searcher, dataset, depth, timing.batch_queries)
                     store.write_run(runs / f"{name}.arrow", run, settings)
                     cost = efficiency.of_queries(alone, batches, len(run), timing.batch_queries)
                     datasets[name] = cost.measured() | {"depth": depth, "seconds": float(batches.sum())}
             for name in names:  # apart, for the exact search is no part of the memory
-                datasets[name] |= recall.against_flat(*opened(name))
+                dataset = store.read_dataset(folder, name, judged=False)
+                if not dataset.mixed_of:
+                    datasets[name] |= recall.against_flat(*opened(dataset))
         store.write_json(
             paths.result(benchmark, retriever, "search"),
             {

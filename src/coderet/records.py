@@ -210,7 +210,7 @@ class Dataset:
     """A corpus, its queries and their qrels.
 
     depth: hits kept a query, None for the depth of the benchmark's params. metrics: those this dataset is judged by,
-    empty for the benchmark's.
+    empty for the benchmark's. mixed_of: the datasets whose runs make up this one's, instead of a search.
     """
 
     name: str
@@ -219,6 +219,7 @@ class Dataset:
     qrels: Qrels
     depth: int | None = None
     metrics: tuple[str, ...] = ()
+    mixed_of: tuple[str, ...] = ()
 
     @property
     def exclusions(self) -> tuple[np.ndarray, np.ndarray]:
@@ -227,7 +228,11 @@ class Dataset:
 
 
 class Draft(NamedTuple):
-    """A dataset on its way to disk: what a benchmark's `collect` yields. documents are streamed, in any order."""
+    """A dataset on its way to disk: what a benchmark's `collect` yields. documents are streamed, in any order.
+
+    mixed_of: earlier datasets of the same queries. The documents are then theirs, which the store puts together, each
+    with the id `<dataset>/<id>`; none are given.
+    """
 
     name: str
     documents: Iterable[pa.RecordBatch] | str  # the batches, or the name of a corpus that an earlier draft brought
@@ -238,6 +243,7 @@ class Draft(NamedTuple):
     documents_expected: int | None = None
     queries_expected: int | None = None
     judged: bool = True  # False: there are only questions, so that a run can be searched but not scored
+    mixed_of: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -410,7 +416,8 @@ class Benchmark:
     keyword-only arguments.
     metrics: what is computed; the first is the headline; none if it has no judgements, only questions. mean: over all
     queries, or over datasets with equal weight.
-    files: what its raw files are, for `source: [official]`. choices: what was decided where a protocol leaves a choice;
+    files: what its raw files are, for `source: [official]`; chosen_files: further ones that turn on its settings, which
+    it takes as `collect` does. choices: what was decided where a protocol leaves a choice;
     written into every result. queries and documents: how many there are, in words. defects: what is known to be wrong
     with it, and what is done about that.
     """
@@ -422,11 +429,17 @@ class Benchmark:
     licence: str = ""
     source: str = ""
     files: tuple[Released, ...] = ()
+    chosen_files: Callable[..., tuple[Released, ...]] | None = None
     choices: Mapping[str, str] = field(default_factory=dict, compare=False)
     queries: str = ""
     documents: str = ""
     defects: tuple[str, ...] = ()
     published: Published | None = None
+
+    def files_of(self, settings: Mapping[str, Any]) -> tuple[Released, ...]:
+        """All its raw files under these settings, each once."""
+        chosen = self.chosen_files(**settings) if self.chosen_files else ()
+        return tuple(dict.fromkeys(self.files + chosen))
 
     @property
     def headline(self) -> str:

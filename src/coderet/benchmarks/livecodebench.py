@@ -15,6 +15,12 @@ from coderet.corpora.released import json_lines
 from coderet.records import QRELS, Benchmark, DataError, Draft, Released, queries_table
 
 HUB = "livecodebench/code_generation"
+_SPLIT = "test"
+OFFICIAL = Released(
+    f"{HUB}/",
+    None,
+    how=f"the data set {HUB} of the hub, release_v1: 400 rows, JSON lines or Parquet, split {_SPLIT}",
+)
 GIVEN = Released(
     "livecodebench/problems_2023-05_2024-12.jsonl",
     "d0debdb80165b68ba8cb0ec2e45e529265ac33dd6501cabd517773ce7ecb2dc9",
@@ -23,7 +29,6 @@ GIVEN = Released(
     "LiveCodeBench/LiveCodeBench, added in commit 8a7b1b44c42921dbed2dce1a453aa0000b6f5a91 and no longer at its head",
 )
 _FIELDS = ("question_id", "contest_id", "question_content")
-_SPLIT = "test"
 
 Question = dict[str, str]
 
@@ -89,11 +94,7 @@ BENCHMARKS = {
     "livecodebench": _benchmark(
         "livecodebench",
         Choices(_of_hub, 400),
-        Released(
-            f"{HUB}/",
-            None,
-            how=f"the data set {HUB} of the hub, release_v1: 400 rows, JSON lines or Parquet, split {_SPLIT}",
-        ),
+        OFFICIAL,
         "the 400 questions of release_v1",
     ),
     "livecodebench-873": _benchmark(

@@ -6,22 +6,28 @@ library documentation, by its title. Anywhere else there is no judgement, and th
 in all the sources asked for, the kind is `open-unjudged`, which has no metrics. The question's own solution is withheld
 from a generator's context; the paper left it in.
 
-Missing: the paper's mixture, the first document of each source. Its runs can be put together from those of the sources.
+`mixed: true` adds the dataset `mixed`, the paper's "All": its documents are those of all sources, with ids such as
+`stackoverflow-posts/17`, its run is put together from theirs (`retrievers/mixing.py`), and it is judged wherever a
+source is. `chunking` cuts the documents of every source before they are searched; of a document that is gold, or is
+withheld, every chunk then is.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from coderet.benchmarks import ds1000, humaneval, livecodebench, mbpp, odex, open_sources
+from coderet.corpora import chunking as chunks
+from coderet.corpora.chunking import Chunker
 from coderet.corpora.released import json_lines
-from coderet.records import Benchmark, DataError, Draft, qrels_table, queries_table
+from coderet.records import Benchmark, DataError, Draft, Released, qrels_table, queries_table
 from coderet.registry import nearest
 
+MIXED = "mixed"
 _DOCUMENTATION = ("library-documentation", "library-documentation-devdocs", "library-documentation-devdocs-pages")
 
 
@@ -39,59 +45,125 @@ class Questions:
     own: bool
 
 
-def judged(folder: Path, *, queries: str, corpora: Sequence[str]) -> Iterator[Draft]:
-    """One dataset for each of corpora, names of `open_sources.SOURCES`; queries names one of QUESTIONS."""
-    return _collect(folder, queries, corpora, True)
+def judged(
+    folder: Path,
+    *,
+    queries: str,
+    corpora: Sequence[str],
+    chunking: Mapping[str, Any] | None = None,
+    mixed: bool = False,
+) -> Iterator[Draft]:
+    """One dataset for each of corpora, names of `open_sources.SOURCES`; queries names one of QUESTIONS.
+
+    chunking: kind and settings of a chunker (`coderet.corpora.chunking`). mixed: whether the mixture is one more.
+    """
+    return _collect(folder, queries, corpora, chunking, mixed, True)
 
 
-def unjudged(folder: Path, *, queries: str, corpora: Sequence[str]) -> Iterator[Draft]:
+def unjudged(
+    folder: Path,
+    *,
+    queries: str,
+    corpora: Sequence[str],
+    chunking: Mapping[str, Any] | None = None,
+    mixed: bool = False,
+) -> Iterator[Draft]:
     """The same where no source holds gold."""
-    return _collect(folder, queries, corpora, False)
+    return _collect(folder, queries, corpora, chunking, mixed, False)
 
 
-def _collect(folder: Path, queries: str, corpora: Sequence[str], judged: bool) -> Iterator[Draft]:
-    if queries not in QUESTIONS:
-        raise DataError(f"queries is {queries!r}; known: {', '.join(QUESTIONS)}.{nearest(queries, QUESTIONS)}")
+def files(*, queries: str, corpora: Sequence[str], **_: Any) -> tuple[Released, ...]:
+    """The files of the questions and of the sources."""
+    sources = [open_sources.source(name) for name in corpora]
+    return (*_asked(queries).files, *(file for source in sources for file in source.files))
+
+
+def _collect(
+    folder: Path,
+    queries: str,
+    corpora: Sequence[str],
+    chunking: Mapping[str, Any] | None,
+    mixed: bool,
+    judged: bool,
+) -> Iterator[Draft]:
     if not corpora or len(set(corpora)) < len(corpora):
         raise DataError(
             f"corpora is {list(corpora)}; wanted one or several of {', '.join(open_sources.SOURCES)}, each once"
         )
+    if mixed and len(corpora) < 2:
+        raise DataError(f"mixed is true and corpora {list(corpora)}; wanted two or more to mix")
     sources = [open_sources.source(name) for name in corpora]
-    asked = QUESTIONS[queries](folder)
-    drafts = list(_drafts(folder, asked, sources))
+    asked = _asked(queries).read(folder)
+    drafts = list(_drafts(folder, asked, sources, None if chunking is None else chunks.chunker(chunking)))
     if judged != any(draft.judged for draft in drafts):
         raise DataError(
             f"{'none' if judged else 'one'} of {', '.join(corpora)} has a document that is known to answer a question "
             f"of {queries}; take the kind {'open-unjudged' if judged else 'open'}"
         )
     yield from drafts
+    if mixed:
+        yield _mixture(drafts)
 
 
-def _drafts(folder: Path, asked: Questions, sources: Sequence[open_sources.Source]) -> Iterator[Draft]:
+def _asked(queries: str) -> "Asked":
+    if queries not in QUESTIONS:
+        raise DataError(f"queries is {queries!r}; known: {', '.join(QUESTIONS)}.{nearest(queries, QUESTIONS)}")
+    return QUESTIONS[queries]
+
+
+def _drafts(
+    folder: Path, asked: Questions, sources: Sequence[open_sources.Source], chunker: Chunker | None
+) -> Iterator[Draft]:
     for source in sources:
-        found = _found(asked, source.batches(folder)) if source.name in asked.sources else {}
-        judged = [
-            (query, found[answer]) for query, answers in asked.gold.items() for answer in answers if answer in found
-        ]
-        own = dict.fromkeys(asked.texts, ()) | ({query: (document,) for query, document in judged} if asked.own else {})
+        found = _found(asked, source.batches(folder), chunker) if source.name in asked.sources else {}
+        gold = {
+            query: [each for answer in asked.gold.get(query, ()) for each in found.get(answer, ())]
+            for query in asked.texts
+        }
+        judged = [(query, document) for query, documents in gold.items() for document in documents]
         yield Draft(
             source.name,
-            source.batches(folder),
-            queries_table(list(asked.texts), list(asked.texts.values()), withheld=own.values()),
+            source.batches(folder, chunker),
+            queries_table(
+                list(asked.texts), list(asked.texts.values()), withheld=list(gold.values()) if asked.own else None
+            ),
             qrels_table([query for query, _ in judged], [document for _, document in judged]),
             judged=bool(judged),
         )
 
 
-def _found(asked: Questions, batches: Iterator[pa.RecordBatch]) -> dict[str, str]:
-    """The id of the first document that has each answer in the field that tells it."""
+def _found(asked: Questions, batches: Iterator[pa.RecordBatch], chunker: Chunker | None) -> dict[str, list[str]]:
+    """The id of the first document that has each answer in the field that tells it, or the ids of its chunks."""
     answers = pa.array({each for answers in asked.gold.values() for each in answers}, pa.large_string())
-    found: dict[str, str] = {}
+    found: dict[str, list[str]] = {}
     for batch in batches:
         hits = batch.filter(pc.is_in(batch[asked.field], value_set=answers))
-        for answer, document in zip(hits[asked.field].to_pylist(), hits["id"].to_pylist(), strict=True):
-            found.setdefault(answer, document)
+        for row, answer in enumerate(hits[asked.field].to_pylist()):
+            if answer not in found:
+                document = [hits.slice(row, 1)]
+                parts = document if chunker is None else chunks.chunks(document, chunker)
+                found[answer] = [each for part in parts for each in part["id"].to_pylist()]
     return found
+
+
+def _mixture(drafts: Sequence[Draft]) -> Draft:
+    """The dataset of all sources together: what is judged or withheld in one of them is so here."""
+    first = drafts[0].queries
+    withheld: list[list[str]] = [[] for _ in range(len(first))]
+    for draft in drafts:
+        for ids, own in zip(withheld, draft.queries["withheld"].to_pylist(), strict=True):
+            ids += [f"{draft.name}/{each}" for each in own]
+    judged = [
+        (row["query_id"], f"{draft.name}/{row['document_id']}") for draft in drafts for row in draft.qrels.to_pylist()
+    ]
+    return Draft(
+        MIXED,
+        (),
+        queries_table(first["id"].combine_chunks(), first["text"].combine_chunks(), withheld=withheld),
+        qrels_table([query for query, _ in judged], [document for _, document in judged]),
+        judged=bool(judged),
+        mixed_of=tuple(draft.name for draft in drafts),
+    )
 
 
 def _solved(draft: Draft) -> Questions:
@@ -124,15 +196,25 @@ def _unanswered(draft: Draft) -> Questions:
     return Questions(_texts(draft), {}, "text", (), own=False)
 
 
-QUESTIONS: Mapping[str, Callable[[Path], Questions]] = {
-    "humaneval": lambda folder: _solved(next(humaneval.collect(folder))),
-    "mbpp": lambda folder: _solved(next(mbpp.BENCHMARKS["mbpp"].collect(folder))),
-    "ds1000": lambda folder: _documented(folder, ds1000.FILE.name, "prompt", ds1000.every_task),
-    "odex": lambda folder: _documented(folder, odex.FILE.name, "intent", odex.every_task),
-    "livecodebench": lambda folder: _unanswered(next(livecodebench.BENCHMARKS["livecodebench"].collect(folder))),
-    "livecodebench-873": lambda folder: _unanswered(
-        next(livecodebench.BENCHMARKS["livecodebench-873"].collect(folder))
-    ),
+def _livecodebench(name: str) -> Callable[[Path], Questions]:
+    return lambda folder: _unanswered(next(livecodebench.BENCHMARKS[name].collect(folder)))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """files: where the questions are read from, and how."""
+
+    files: tuple[Released, ...]
+    read: Callable[[Path], Questions]
+
+
+QUESTIONS: Mapping[str, Asked] = {
+    "humaneval": Asked((humaneval.RELEASED,), lambda folder: _solved(next(humaneval.collect(folder)))),
+    "mbpp": Asked((mbpp.FILE,), lambda folder: _solved(next(mbpp.BENCHMARKS["mbpp"].collect(folder)))),
+    "ds1000": Asked((ds1000.FILE,), lambda folder: _documented(folder, ds1000.FILE.name, "prompt", ds1000.every_task)),
+    "odex": Asked((odex.FILE,), lambda folder: _documented(folder, odex.FILE.name, "intent", odex.every_task)),
+    "livecodebench": Asked((livecodebench.OFFICIAL,), _livecodebench("livecodebench")),
+    "livecodebench-873": Asked((livecodebench.GIVEN,), _livecodebench("livecodebench-873")),
 }
 
 
@@ -144,15 +226,17 @@ def _benchmark(name: str, collect: Callable[..., Iterator[Draft]], metrics: tupl
         mean="datasets",
         licence="of the benchmark asked and of each source",
         source="the questions of one benchmark; CodeRAG-Bench's five sources",
+        chosen_files=files,
         choices={
-            "judgements": "the benchmark's own gold, where a source holds it",
+            "judgements": "the benchmark's own gold, where a source holds it; if that is cut, each of its chunks",
             "own solution": "withheld from a context",
+            "mixture": "the first hits of all sources in the order listed, then the second ones; in no mean",
         },
         queries="those of the benchmark that queries names",
         documents="1,138 solutions; 79,400 tutorials; 34,003 of documentation; 23.5 million posts; 1.7 million files",
         defects=(
             "The paper leaves a question's own solution in the context, hence 97.6 for HumanEval: here it is withheld.",
-            "The mixture, the first document of each source, is not made here.",
+            "The paper gives no order for its mixture, the first document of each source: here it is the one listed.",
         ),
     )
 

@@ -4,7 +4,8 @@ Each is a data set of the hub, `code-rag-bench/<id>`, read from a folder of that
 document, `title` its title if there is one, its id the number of its row. Two may be had without the hub, where its
 folder is not there: the solutions are made of HumanEval and all four splits of MBPP, the documentation is
 DocPrompting's file. The documentation made of DevDocs is a source of another name, for it is another corpus.
-StackOverflow is 23.5 million documents and GitHub 1.7 million: all are streamed.
+StackOverflow is 23.5 million documents and GitHub 1.7 million: all are streamed. Any source can be cut into chunks, as
+it is read.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coderet.benchmarks import humaneval, library_docs, mbpp
-from coderet.corpora import hub
+from coderet.corpora import chunking, hub
+from coderet.corpora.chunking import Chunker
 from coderet.records import DOCUMENTS, DataError, Released
 from coderet.registry import nearest
 
@@ -26,15 +28,32 @@ SOLUTIONS = 1138
 
 @dataclass(frozen=True)
 class Source:
-    """hub_id: its data set of OWNER, empty if none. made: its documents without the hub, from files; None if no way."""
+    """hub_id: its data set of OWNER, empty if none.
+
+    made: its documents without the hub, from made_of; None if there is no way.
+    """
 
     name: str
     hub_id: str
     made: Callable[[Path], Iterator[pa.RecordBatch]] | None = None
-    files: tuple[Released, ...] = ()
+    made_of: tuple[Released, ...] = ()
 
-    def batches(self, folder: Path) -> Iterator[pa.RecordBatch]:
-        """The documents, streamed; DataError if they are not there."""
+    @property
+    def files(self) -> tuple[Released, ...]:
+        """What it is read from: files that it is made of if there is a way, for they have addresses and hashes."""
+        if self.made is not None:
+            return self.made_of
+        how = (
+            f"the data set {OWNER}/{self.hub_id} of the hub, all its files in a folder of this name; no commit is known"
+        )
+        return (Released(f"{OWNER}/{self.hub_id}/", None, how=how),)
+
+    def batches(self, folder: Path, chunker: Chunker | None = None) -> Iterator[pa.RecordBatch]:
+        """The documents, or with a chunker their chunks, streamed; DataError if they are not there."""
+        documents = self._documents(folder)
+        return documents if chunker is None else chunking.chunks(documents, chunker)
+
+    def _documents(self, folder: Path) -> Iterator[pa.RecordBatch]:
         place = folder / OWNER / self.hub_id
         if self.hub_id and place.is_dir():
             return _of_hub(place)

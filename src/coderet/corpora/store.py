@@ -186,7 +186,10 @@ def read_corpus(folder: Path, name: str) -> Corpus:
 
 
 def corpora(folder: Path) -> list[str]:
-    """The names of the corpora of the benchmark in folder, in the order they were collected."""
+    """The names of the corpora that are searched of the benchmark in folder, in the order they were collected.
+
+    Those of mixtures, whose documents have been searched where they are from, are not among them.
+    """
     path = folder / "corpora" / _CORPORA
     names = read_json(path)
     if not isinstance(names, list) or not names or not all(isinstance(each, str) for each in names):
@@ -209,20 +212,42 @@ def write_benchmark(folder: Path, drafts: Iterable[Draft]) -> list[str]:
         for draft in drafts:
             corpus = draft.documents if isinstance(draft.documents, str) else draft.name
             if not isinstance(draft.documents, str):
-                count = write_corpus(new / "corpora" / f"{corpus}.arrow", draft.documents)
+                documents = _mixture(new, draft, written) if draft.mixed_of else draft.documents
+                count = write_corpus(new / "corpora" / f"{corpus}.arrow", documents)
                 _expect(count, draft.documents_expected, f"{draft.name} has", "documents")
             _expect(draft.queries.num_rows, draft.queries_expected, f"{draft.name} has", "queries")
             _check(draft, read_corpus(new, corpus))
             write_table(new / "queries" / f"{draft.name}.arrow", draft.queries)
             write_table(new / "qrels" / f"{draft.name}.arrow", draft.qrels)
-            written.append({"name": draft.name, "corpus": corpus, "depth": draft.depth})
+            parts = list(draft.mixed_of)
+            written.append({"name": draft.name, "corpus": corpus, "depth": draft.depth, "mixed_of": parts})
             judged.append({"name": draft.name, "metrics": list(draft.metrics)})
         if not written:
             raise DataError(f"{folder.name} gave no dataset at all")
-        write_json(new / "corpora" / _CORPORA, list(dict.fromkeys(each["corpus"] for each in written)))
+        searched = [each["corpus"] for each in written if not each["mixed_of"]]
+        write_json(new / "corpora" / _CORPORA, list(dict.fromkeys(searched)))
         write_json(new / "queries" / _INDEX, written)
         write_json(new / "qrels" / _INDEX, judged)
     return [each["name"] for each in written]
+
+
+def _mixture(new: Path, draft: Draft, written: Iterable[Mapping[str, Any]]) -> Iterator[pa.RecordBatch]:
+    """The documents of all the datasets that draft is mixed of; DataError unless they ask what it asks."""
+    corpora = {each["name"]: each["corpus"] for each in written if not each["mixed_of"]}
+    unknown = [each for each in draft.mixed_of if each not in corpora]
+    if unknown or len(set(draft.mixed_of)) < max(2, len(draft.mixed_of)):
+        raise DataError(
+            f"{draft.name} is mixed of {', '.join(draft.mixed_of)}; wanted two or more of the datasets before it, each "
+            f"once: {', '.join(corpora)}"
+        )
+    for name in draft.mixed_of:
+        asked = read_table(new / "queries" / f"{name}.arrow").select(["id", "text"])
+        if not asked.equals(draft.queries.select(["id", "text"])):
+            raise DataError(f"{draft.name} and {name} have different queries; a mixture asks what its datasets ask")
+        for batch in read_corpus(new, corpora[name]).table.to_batches():
+            prefix = pa.scalar(f"{name}/", pa.large_string())
+            ids = pc.binary_join_element_wise(prefix, batch["id"], pa.scalar("", pa.large_string()))
+            yield pa.RecordBatch.from_arrays([ids, batch["title"], batch["text"]], schema=DOCUMENTS)
 
 
 def _expect(found: int, wanted: int | None, what: str, unit: str) -> None:
@@ -295,14 +320,15 @@ def read_dataset(folder: Path, name: str, judged: bool = True) -> Dataset:
     asked = _entries(folder, "queries")[name]
     corpus = read_corpus(folder, asked["corpus"])
     queries = Queries(read_table(folder / "queries" / f"{name}.arrow"))
+    mixed_of = tuple(asked.get("mixed_of", ()))
     if not judged:
-        return Dataset(name, corpus, queries, Qrels(QRELS.empty_table()), asked["depth"])
+        return Dataset(name, corpus, queries, Qrels(QRELS.empty_table()), asked["depth"], mixed_of=mixed_of)
     judged_by = _entries(folder, "qrels")
     if name not in judged_by:
         raise DataError(f"{folder / 'qrels' / _INDEX} lacks dataset {name}; {_collect_again(folder)}")
     metrics = judged_by[name]["metrics"]
     qrels = Qrels(read_table(folder / "qrels" / f"{name}.arrow"))
-    return Dataset(name, corpus, queries, qrels, asked["depth"], tuple(metrics))
+    return Dataset(name, corpus, queries, qrels, asked["depth"], tuple(metrics), mixed_of)
 
 
 def write_duplicates(folder: Path, name: str, groups: np.ndarray) -> None:
@@ -353,6 +379,14 @@ def read_run(path: Path, corpus: Corpus) -> Run:
         for name in ("rows", "scores")
     )
     return Run(corpus, table["query_id"], rows.astype(np.int64), scores.astype(np.float32, copy=False))
+
+
+def read_parts(folder: Path, runs: Path, dataset: Dataset) -> dict[str, Run]:
+    """The runs, in the folder runs, of the datasets that dataset of the benchmark in folder is mixed of."""
+    known = _entries(folder, "queries")
+    return {
+        name: read_run(runs / f"{name}.arrow", read_corpus(folder, known[name]["corpus"])) for name in dataset.mixed_of
+    }
 
 
 def run_settings(path: Path) -> dict[str, Any]:

@@ -27,13 +27,15 @@ class Scorecard:
     """values[name] is (S,) float64, one number for each of the query_ids, all of which have a relevant document.
 
     counts tells how many queries were left out or counted as nothing, and why (`ranking.Counts`). random is the mean
-    over the same queries that a random order would have, for metrics where it is known.
+    over the same queries that a random order would have, for metrics where it is known. apart: of a mixture of other
+    datasets, which is in no mean with them.
     """
 
     query_ids: pa.ChunkedArray
     values: dict[str, np.ndarray]
     counts: dict[str, int]
     random: dict[str, float] = field(default_factory=dict)
+    apart: bool = False
 
 
 def score(dataset: Dataset, run: Run, metrics: Sequence[str], groups: np.ndarray | None = None) -> Scorecard:
@@ -74,7 +76,8 @@ def score(dataset: Dataset, run: Run, metrics: Sequence[str], groups: np.ndarray
         by_query, by_document = _block(run, places, judgements)
         both = dict(zip(BLOCK_METRICS, (by_query, by_document), strict=True))
         values |= {name: both[name] for name in metrics if name in both}
-    return Scorecard(ids.take(pa.array(evaluation.queries)), values, asdict(counts), random)
+    scored = ids.take(pa.array(evaluation.queries))
+    return Scorecard(scored, values, asdict(counts), random, apart=bool(dataset.mixed_of))
 
 
 def _places(some: pa.ChunkedArray, ids: pa.ChunkedArray) -> np.ndarray:
@@ -103,9 +106,9 @@ def summary(
 ) -> dict[str, Any]:
     """The means of scorecards with their bootstrap intervals: of each dataset, and over all that have the metric.
 
-    mean: `queries` weighs every query alike, `datasets` every dataset. A figure's `random` is the score of a random
-    order, absent where it is not known. DataError if metrics were asked for and no query of any dataset has a relevant
-    document, for then there is nothing to take a mean of.
+    mean: `queries` weighs every query alike, `datasets` every dataset; those that stand apart are in neither. A
+    figure's `random` is the score of a random order, absent where it is not known. DataError if metrics were asked for
+    and no query of any dataset has a relevant document, for then there is nothing to take a mean of.
     """
     judged = {name: card for name, card in cards.items() if len(card.query_ids)}
     if not judged and any(card.values for card in cards.values()):
@@ -123,7 +126,7 @@ def summary(
 
     by_metric: dict[str, list[Scorecard]] = {}
     for card in judged.values():
-        for metric in card.values:
+        for metric in () if card.apart else card.values:
             by_metric.setdefault(metric, []).append(card)
     return {
         "datasets": {
@@ -134,6 +137,7 @@ def summary(
                 "queries": len(card.query_ids),
                 "counts": card.counts,
             }
+            | ({"apart": True} if card.apart else {})
             for name, card in cards.items()
         },
         "all": {

@@ -6,6 +6,7 @@
 from collections.abc import Mapping
 
 from coderet.records import Benchmark
+from coderet.registry import named_arguments
 
 _HEAD = """# Benchmarks
 
@@ -41,6 +42,9 @@ def _entry(name: str, benchmark: Benchmark) -> str:
         differs = f" {_sentence(published.differs)}" if published.differs else ""
         lines.append(f"- Published figures: `{published.page}`, column {published.column}.{differs}")
     lines += [_file(each.name, each.place, each.how) for each in benchmark.files]
+    if benchmark.chosen_files:
+        chosen = list(named_arguments(benchmark.chosen_files))
+        lines.append(f"- Files by {' and '.join(f'`{each}`' for each in chosen)}: `make data` names them.")
     return "\n".join(lines) + "\n"
 
 

@@ -76,7 +76,7 @@ def _values(results: Results, system: str, benchmark: str, metric: str, root: Pa
     scores: Scores = {}
     for dataset, part in results.of(system, benchmark, "score").get("datasets", {}).items():
         path = root / paths.scores(benchmark, system) / f"{dataset}.arrow"
-        if metric in part["metrics"] and path.exists():
+        if metric in part["metrics"] and not part.get("apart") and path.exists():
             ids, values = store.read_scorecard(path)
             scores[dataset] = ids.to_pylist(), values[metric]
     return scores
