@@ -1,6 +1,7 @@
 """Fuse the runs of a fusion's members into one; the run of a mixture is put together from the fused ones before.
 
-reads   data/benchmarks/<benchmark>/{corpora,queries}  data/runs/<benchmark>/<member>...  params: fusions.<fusion>
+reads   data/benchmarks/<benchmark>/{corpora,queries}  data/runs/<benchmark>/<member>...  params: fusions.<fusion>,
+        benchmarks.<benchmark>.depth
 writes  data/runs/<benchmark>/<fusion>
 """
 
@@ -18,7 +19,8 @@ def main(benchmark: str, fusion: str) -> None:
                 dataset = store.read_dataset(folder, name, judged=False)
                 settings = {"kind": spec.kind, "members": list(spec.members), **spec.settings}
                 if dataset.mixed_of:
-                    run = mixing.mixed(dataset, store.read_parts(folder, runs, dataset))
+                    depth = dataset.depth or job.params.benchmarks[benchmark].depth
+                    run = mixing.mixed(dataset, store.read_parts(folder, runs, dataset), depth)
                     store.write_run(runs / f"{name}.arrow", run, mixing.settings(settings, dataset))
                     continue
                 members = [

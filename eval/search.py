@@ -18,31 +18,34 @@ def main(benchmark: str, retriever: str) -> None:
         spec, timing, folder = job.params.retrievers[retriever], job.params.efficiency, paths.benchmark(benchmark)
         datasets, names = {}, store.datasets(folder)
 
-        def opened(dataset: Dataset) -> tuple[Dataset, Searcher, int]:
-            searcher = fitted.open(dataset.corpus, paths.index(benchmark, retriever) / dataset.corpus.name)
-            return dataset, searcher, dataset.depth or job.params.benchmarks[benchmark].depth
+        def opened(name: str) -> tuple[Dataset, int]:
+            dataset = store.read_dataset(folder, name, judged=False)
+            return dataset, dataset.depth or job.params.benchmarks[benchmark].depth
+
+        def searcher_of(dataset: Dataset) -> Searcher:
+            return fitted.open(dataset.corpus, paths.index(benchmark, retriever) / dataset.corpus.name)
 
         with store.new_folder(paths.runs(benchmark, retriever)) as runs:
             with efficiency.peak_memory() as memory:
                 fitted = retrievers.load(paths.retriever(retriever), spec.spec)
                 settings = {**spec.spec, **fitted.description}
                 for name in names:
-                    dataset = store.read_dataset(folder, name, judged=False)
+                    dataset, depth = opened(name)
                     if dataset.mixed_of:
-                        run = mixing.mixed(dataset, store.read_parts(folder, runs, dataset))
+                        run = mixing.mixed(dataset, store.read_parts(folder, runs, dataset), depth)
                         store.write_run(runs / f"{name}.arrow", run, mixing.settings(settings, dataset))
                         datasets[name] = {"depth": run.depth}
                         continue
-                    dataset, searcher, depth = opened(dataset)
+                    searcher = searcher_of(dataset)
                     alone = lone_queries(searcher, dataset, depth, timing.single_queries, timing.warm_up)
                     run, batches = answer(searcher, dataset, depth, timing.batch_queries)
                     store.write_run(runs / f"{name}.arrow", run, settings)
                     cost = efficiency.of_queries(alone, batches, len(run), timing.batch_queries)
                     datasets[name] = cost.measured() | {"depth": depth, "seconds": float(batches.sum())}
             for name in names:  # apart, for the exact search is no part of the memory
-                dataset = store.read_dataset(folder, name, judged=False)
+                dataset, depth = opened(name)
                 if not dataset.mixed_of:
-                    datasets[name] |= recall.against_flat(*opened(dataset))
+                    datasets[name] |= recall.against_flat(dataset, searcher_of(dataset), depth)
         store.write_json(
             paths.result(benchmark, retriever, "search"),
             {

@@ -2,10 +2,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from coderet.benchmarks import benchmark, open_sources
+from coderet.benchmarks import benchmark, open_retrieval, open_sources
 from coderet.corpora import store
-from coderet.records import DataError
-from coderet.registry import fit_arguments
+from coderet.corpora.chunking import place_of
+from coderet.records import DataError, Draft, qrels_table, queries_table
+from coderet.registry import BadValue, fit_arguments
 
 TASKS = [
     {"task_id": 7, "intent": "sort", "docs": [{"title": "b", "text": "short"}]},
@@ -80,8 +81,68 @@ def test_what_cannot_be_meant_or_is_missing_is_said(folder):
             list(each.documents)
 
 
+def test_the_mixture_is_of_all_sources_and_judged_where_one_is(folder, tmp_path):
+    settings = {"queries": "odex", "corpora": ["online-tutorials", "library-documentation"], "mixed": True}
+    found = drafts(folder, **settings)
+    mixture = found["mixed"]
+    assert list(found)[-1] == "mixed" and mixture.mixed_of == ("online-tutorials", "library-documentation")
+    assert mixture.queries == found["online-tutorials"].queries
+    assert mixture.qrels["document_id"].to_pylist() == ["library-documentation/1"]
+    store.write_benchmark(tmp_path / "b", found.values())
+    assert len(store.read_dataset(tmp_path / "b", "mixed").corpus) == 3 + 3
+    assert store.corpora(tmp_path / "b") == ["online-tutorials", "library-documentation"]
+    with pytest.raises(DataError, match=r"mixed is true and corpora .*; wanted two or more to mix"):
+        drafts(folder, queries="odex", corpora=["library-documentation"], mixed=True)
+
+
+def test_what_is_withheld_of_a_source_is_withheld_of_the_mixture():
+    def source(name, withheld):
+        queries = queries_table(["q", "r"], ["?", "!"], withheld=withheld)
+        return Draft(name, (), queries, qrels_table(["q"], ["1"]))
+
+    mixture = open_retrieval._mixture([source("a", [["1", "2"], []]), source("b", [["1"], ["3"]])])
+    assert mixture.queries["withheld"].to_pylist() == [["a/1", "a/2", "b/1"], ["b/3"]]
+    assert mixture.qrels["document_id"].to_pylist() == ["a/1", "b/1"]
+
+
+def test_of_a_gold_document_that_is_cut_every_chunk_is_gold(folder, write_lines, documents_of):
+    rows = [{"doc_id": "a", "doc_content": "A"}, {"doc_id": "b", "doc_content": "1\n2\n3\n"}]
+    write_lines("neulab/docprompting-conala/conala-docs.jsonl", rows)
+    chunking = {"kind": "lines", "size": 2}
+    (draft,) = drafts(folder, queries="odex", corpora=["library-documentation"], chunking=chunking).values()
+    assert {each: row["text"] for each, row in documents_of(draft).items()} == {
+        "0#L1-L1": "A",
+        "1#L1-L2": "1\n2\n",
+        "1#L3-L3": "3\n",
+    }
+    assert draft.qrels["document_id"].to_pylist() == ["1#L1-L2", "1#L3-L3"]
+    assert place_of("1#L3-L3")[:2] == ("1", 3)
+    with pytest.raises(BadValue, match="chunking is 'lines'; wanted a mapping such as"):
+        drafts(folder, queries="odex", corpora=["library-documentation"], chunking="lines")
+
+
+def test_its_files_follow_from_its_settings():
+    def names(queries, *corpora):
+        given = {"queries": queries, "corpora": list(corpora), "mixed": True}
+        return [each.name for each in benchmark("open").files_of(given)]
+
+    assert names("odex", "library-documentation", "online-tutorials") == [
+        "coderag_bench/canonical/odex_docs.json",
+        "neulab/docprompting-conala/conala-docs.jsonl",
+        "code-rag-bench/online-tutorials/",
+    ]
+    solutions = names("humaneval", "programming-solutions")
+    assert solutions[0] == "humaneval/HumanEval.jsonl" and len(solutions) == len(set(solutions)) == 2
+    assert [benchmark("odex").files_of({})] == [benchmark("odex").files]
+
+
 def test_its_settings_come_from_params():
-    given = {"queries": "odex", "corpora": ["online-tutorials"]}
+    given = {
+        "queries": "odex",
+        "corpora": ["online-tutorials"],
+        "chunking": {"kind": "lines", "size": 50, "step": 50},
+        "mixed": False,
+    }
     assert fit_arguments(benchmark("open").collect, given, "benchmarks.open") == given
 
 

@@ -65,6 +65,45 @@ def test_two_datasets_may_share_a_corpus(tmp_path):
     assert store.read_dataset(tmp_path / "b", "again").corpus.name == "only"
 
 
+def test_a_mixture_has_the_documents_of_its_datasets_and_is_not_among_the_searched(tmp_path):
+    other = draft(documents=("a",), gold=(("q1", "a"),))._replace(name="other")
+    gold = qrels_table(["q1", "q2"], ["other/a", "only/b"])
+    mixture = Draft("all", (), draft().queries, gold, mixed_of=("only", "other"))
+    store.write_benchmark(tmp_path / "b", [draft(), other, mixture])
+    assert store.corpora(tmp_path / "b") == ["only", "other"]
+    assert store.datasets(tmp_path / "b") == ["only", "other", "all"]
+    dataset = store.read_dataset(tmp_path / "b", "all")
+    assert dataset.mixed_of == ("only", "other") == store.read_dataset(tmp_path / "b", "all", judged=False).mixed_of
+    assert dataset.corpus.ids.to_pylist() == ["other/a", "only/c", "only/b", "only/a"]
+    assert dataset.corpus.table["text"].to_pylist()[:2] == ["text of a", "text of c"]
+    for part in ("only", "other"):
+        found = store.read_dataset(tmp_path / "b", part)
+        rows = np.zeros((2, 1), np.int64)
+        run = Run.of(found.corpus, found.queries.ids, rows, np.ones((2, 1), np.float32))
+        store.write_run(tmp_path / "runs" / f"{part}.arrow", run, {})
+    parts = store.read_parts(tmp_path / "b", tmp_path / "runs", dataset)
+    assert list(parts) == ["only", "other"] and len(parts["other"].corpus) == 1
+
+
+@pytest.mark.parametrize(
+    ("parts", "queries", "said"),
+    [
+        (
+            ("only",),
+            ("q1", "q2"),
+            "all is mixed of only; wanted two or more of the datasets before it, .*: only, other",
+        ),
+        (("only", "only"), ("q1", "q2"), "all is mixed of only, only; wanted two or more"),
+        (("only", "later"), ("q1", "q2"), "all is mixed of only, later; wanted two or more"),
+        (("only", "other"), ("q2", "q1"), "all and only have different queries"),
+    ],
+)
+def test_what_cannot_be_mixed_is_refused(tmp_path, parts, queries, said):
+    mixture = draft(queries=queries)._replace(name="all", documents=(), mixed_of=parts)
+    with pytest.raises(DataError, match=said):
+        store.write_benchmark(tmp_path / "b", [draft(), draft()._replace(name="other"), mixture])
+
+
 def test_the_digest_of_a_corpus_does_not_depend_on_the_order_it_came_in(tmp_path):
     forward = [documents_batch(["a", "b"], ["", "t"], ["x", "y"])]
     backward = [documents_batch(["b"], ["t"], ["y"]), documents_batch(["a"], [None], ["x"])]

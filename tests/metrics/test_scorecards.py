@@ -122,6 +122,21 @@ def test_in_a_random_order_stands_nothing_that_the_query_excludes():
     assert card.random == {"hit@1": 1 / 2}
 
 
+def test_a_mixture_is_in_no_mean_with_what_it_is_mixed_of():
+    documents = corpus("a", "b", "c", "d")
+    right, wrong = run(documents, {"q": {"a": 0.9}}), run(documents, {"q": {"b": 0.9}})
+    judged = dataset(documents, ["q"], {"q": {"a": 1}})
+    cards = {
+        "one": scorecards.score(judged, right, ["hit@1"]),
+        "all": scorecards.score(replace(judged, mixed_of=("one", "other")), wrong, ["hit@1"]),
+    }
+    for mean in ("datasets", "queries"):
+        summary = scorecards.summary(cards, mean, 100, 0.95, 0)
+        assert (summary["all"]["hit@1"]["value"], summary["all"]["hit@1"]["datasets"]) == (1, 1)
+    assert summary["datasets"]["all"]["metrics"]["hit@1"]["value"] == 0
+    assert summary["datasets"]["all"]["apart"] and "apart" not in summary["datasets"]["one"]
+
+
 def test_a_block_is_read_by_rows_and_by_columns():
     documents = corpus("a", "b")
     judged = dataset(documents, ["qa", "qb"], {"qa": {"a": 1}, "qb": {"b": 1}})

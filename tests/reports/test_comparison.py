@@ -28,6 +28,18 @@ def test_the_baseline_worse_than_a_system_is_that_system_better(results, root):
     assert reports.differences(results, "learned", root=root)["functions", "plain", "ndcg@10"].mark == "▼"
 
 
+def test_a_dataset_that_stands_apart_is_not_tested(results, root):
+    for system in ("plain", "learned"):
+        path = root / paths.result("functions", system, "score")
+        score = store.read_json(path)
+        score["datasets"]["all"] = {**score["datasets"]["pool"], "apart": True}
+        store.write_json(path, score)
+        ids = pa.chunked_array([pa.array(["q"], pa.large_string())])
+        store.write_scorecard(root / paths.scores("functions", system) / "all.arrow", ids, {"ndcg@10": np.ones(1)})
+    found = reports.differences(imagined.read(root), "plain", root=root)
+    assert found["functions", "learned", "ndcg@10"].value == pytest.approx(0.65)
+
+
 def test_without_scorecards_there_is_no_test(results, tmp_path_factory):
     assert reports.differences(results, "plain", root=tmp_path_factory.mktemp("empty")) == {}
 

@@ -15,21 +15,22 @@ from coderet.records import NO_HIT, Corpus, DataError, Dataset, Run
 SCORES = "1 / place; not the retriever's"
 
 
-def mixed(dataset: Dataset, parts: Mapping[str, Run]) -> Run:
-    """The mixture of parts, runs by the names of the datasets that dataset is mixed of, as deep as the deepest of them.
+def mixed(dataset: Dataset, parts: Mapping[str, Run], depth: int) -> Run:
+    """The first depth hits of the mixture of parts, runs by the names of the datasets that dataset is mixed of.
 
     DataError if they are others, or their documents are not those of dataset.
     """
     if tuple(parts) != dataset.mixed_of:
         raise DataError(f"{dataset.name} is mixed of {', '.join(dataset.mixed_of)}, not of {', '.join(parts)}")
     starts = _starts(dataset.corpus, {name: run.corpus for name, run in parts.items()})
-    depth = max(run.depth for run in parts.values())
-    by_rank = np.full((len(dataset.queries), depth, len(parts)), NO_HIT, np.int64)
+    deepest = max(run.depth for run in parts.values())
+    by_rank = np.full((len(dataset.queries), deepest, len(parts)), NO_HIT, np.int64)
     for place, (name, run) in enumerate(parts.items()):
         if not run.query_ids.equals(dataset.queries.ids):
             raise DataError(f"the run of {name} answers other queries than {dataset.name} asks; search again")
         by_rank[:, : run.depth, place] = np.where(run.rows == NO_HIT, NO_HIT, run.rows + starts[name])
-    rows = by_rank.reshape(len(by_rank), depth * len(parts))
+    rows = by_rank.reshape(len(by_rank), deepest * len(parts))
+    depth = min(depth, sum(run.depth for run in parts.values()))
     closed_up = np.argsort(rows == NO_HIT, axis=1, kind="stable")[:, :depth]
     scores = np.broadcast_to(1 / np.arange(1, depth + 1, dtype=np.float32), closed_up.shape)
     return Run.of(dataset.corpus, dataset.queries.ids, np.take_along_axis(rows, closed_up, axis=1), scores)
