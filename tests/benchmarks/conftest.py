@@ -1,16 +1,14 @@
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pytest
+from measured import bm25_figures
 
+from coderet.benchmarks import benchmark
 from coderet.corpora import store
-from coderet.metrics import scorecards
 from coderet.records import Benchmark, Draft
-from coderet.retrievers.answering import answer
-from coderet.retrievers.lucene import Lucene
 
 
 @pytest.fixture
@@ -26,30 +24,47 @@ def write_lines(tmp_path) -> Callable[[str, Iterable[dict]], Path]:
     return write
 
 
+@pytest.fixture(scope="session")
+def bm25_indexes(tmp_path_factory) -> Path:
+    """Where indexes lie that several tests search."""
+    return tmp_path_factory.mktemp("indexes")
+
+
 @pytest.fixture
-def bm25_of(tmp_path_factory) -> Callable[..., dict[str, float]]:
+def bm25_of(tmp_path, bm25_indexes) -> Callable[..., dict[str, float]]:
     """Collect a benchmark and search it by BM25 over white space: the mean nDCG@10 in percent of each dataset.
 
     A dataset that has no judged query is left out.
     """
 
-    def figures(benchmark: Benchmark, folder: Path, depth: int = 100, **settings) -> dict[str, float]:
-        place = tmp_path_factory.mktemp("bm25")
-        store.write_benchmark(place / "b", benchmark.collect(folder, **settings))
-        retriever, searchers, found = Lucene(), {}, {}
-        for name in store.datasets(place / "b"):
-            dataset = store.read_dataset(place / "b", name)
-            index = place / dataset.corpus.name.replace("/", "_")
-            if index not in searchers:
-                retriever.index(dataset.corpus, index)
-                searchers[index] = retriever.open(dataset.corpus, index)
-            run, _ = answer(searchers[index], dataset, depth, 256)
-            card = scorecards.score(dataset, run, ("ndcg@10",))
-            if len(card.query_ids):
-                found[name] = 100 * float(np.mean(card.values["ndcg@10"]))
-        return found
+    def figures(of: Benchmark, folder: Path, depth: int = 100, **settings) -> dict[str, float]:
+        store.write_benchmark(tmp_path / "b", of.collect(folder, **settings))
+        return bm25_figures(tmp_path / "b", bm25_indexes, depth)
 
     return figures
+
+
+@pytest.fixture(scope="session")
+def devdocs(real_data, tmp_path_factory) -> Callable[[str], Path]:
+    """All that is asked of the DevDocs documentation, as one stored benchmark whose datasets share the corpus.
+
+    The ending is that of the benchmarks' names: "devdocs" or "devdocs-pages". Datasets are called after their kinds.
+    """
+    place = tmp_path_factory.mktemp("devdocs")
+
+    def drafts(ending: str) -> Iterator[Draft]:
+        kinds = [f"odex-{ending}", f"ds1000-{ending}-paper"]
+        for kind in [*kinds, "ds1000-devdocs", "docprompting"] if ending == "devdocs" else kinds:
+            (draft,) = benchmark(kind).collect(real_data)
+            documents = draft.documents if kind == kinds[0] else kinds[0]
+            yield draft._replace(name=kind, documents=documents)
+
+    def collected(ending: str) -> Path:
+        if not (place / ending).is_dir():
+            store.write_benchmark(place / ending, drafts(ending))
+        return place / ending
+
+    return collected
 
 
 @pytest.fixture

@@ -65,9 +65,16 @@ def test_half_of_the_code_base_is_refused(tmp_path):
         collected(tmp_path / "b", cosqa.collect(put(tmp_path, asked(), {TAIL: 0, ADD: 1})))
 
 
-def test_all_but_21_of_the_6267_functions_lose_a_docstring(real_data, tmp_path):
-    whole = collected(tmp_path / "a", cosqa.collect(real_data))["cosqa-csn"]
-    bare = collected(tmp_path / "b", cosqa.collect_without_docstrings(real_data))["cosqa-csn-nodoc"]
+@pytest.fixture(scope="module")
+def real(real_data, tmp_path_factory):
+    """Both datasets of the real files."""
+    place = tmp_path_factory.mktemp("cosqa")
+    names = ("cosqa-csn", "cosqa-csn-nodoc")
+    return {name: collected(place / name, benchmark(name).collect(real_data))[name] for name in names}
+
+
+def test_all_but_21_of_the_6267_functions_lose_a_docstring(real):
+    whole, bare = real["cosqa-csn"], real["cosqa-csn-nodoc"]
     assert whole.corpus.ids.equals(bare.corpus.ids)
     texts = zip(whole.corpus.table["text"].to_pylist(), bare.corpus.table["text"].to_pylist(), strict=True)
     assert sum(one == other for one, other in texts) == 21
@@ -85,16 +92,13 @@ def test_all_but_21_of_the_6267_functions_lose_a_docstring(real_data, tmp_path):
         ("cosqa-csn-nodoc", "code-words", 23.54, 20.71),
     ],
 )
-def test_bm25_finds_far_less_where_docstrings_are_taken_out(name, analyzer, ndcg, mrr, real_data, tmp_path):
-    dataset = collected(tmp_path / "b", benchmark(name).collect(real_data))[name]
-    found = figures(dataset, bm25(analyzer), tmp_path / "index", ("ndcg@10", "mrr"))
+def test_bm25_finds_far_less_where_docstrings_are_taken_out(name, analyzer, ndcg, mrr, real, tmp_path):
+    found = figures(real[name], bm25(analyzer), tmp_path / "index", ("ndcg@10", "mrr"))
     assert found == {"ndcg@10": pytest.approx(ndcg, abs=0.005), "mrr": pytest.approx(mrr, abs=0.005)}
 
 
 @pytest.mark.parametrize(("name", "ndcg", "mrr"), [("cosqa-csn", 59.24, 53.75), ("cosqa-csn-nodoc", 50.92, 46.23)])
-def test_minilm_reads_code_better_than_bm25_does(name, ndcg, mrr, real_data, tmp_path):
-    retriever = minilm()
-    dataset = collected(tmp_path / "b", benchmark(name).collect(real_data))[name]
-    found = figures(dataset, retriever, tmp_path / "index", ("ndcg@10", "mrr"))
+def test_minilm_reads_code_better_than_bm25_does(name, ndcg, mrr, real, tmp_path):
+    found = figures(real[name], minilm(), tmp_path / "index", ("ndcg@10", "mrr"))
     # Half precision, where a processor has it, moves the second digit.
     assert found == {"ndcg@10": pytest.approx(ndcg, abs=0.5), "mrr": pytest.approx(mrr, abs=0.5)}

@@ -6,6 +6,7 @@ import pytest
 from measured import bm25, collected, figures
 
 from coderet.benchmarks import benchmark, docprompting, library_docs
+from coderet.corpora import store
 from coderet.records import DataError
 
 
@@ -50,7 +51,7 @@ def test_each_split_has_its_requests(name, queries, judged, pairs, real_data):
     assert len(set(draft.qrels["query_id"].to_pylist())) == judged
 
 
-def test_bm25_finds_few_entries(real_data, tmp_path):
-    dataset = collected(tmp_path / "b", benchmark("docprompting").collect(real_data))["dev"]
+def test_bm25_finds_few_entries(devdocs, tmp_path):
+    dataset = store.read_dataset(devdocs("devdocs"), "docprompting")
     found = figures(dataset, bm25("code-words"), tmp_path / "index", ("ndcg@10",))
     assert found["ndcg@10"] == pytest.approx(8.45, abs=0.005)

@@ -64,8 +64,7 @@ def test_another_file_is_refused(folder, write_lines):
     ("kind", "queries", "with_gold", "gold"),
     [("ds1000-devdocs", 1000, 513, 740), ("ds1000-devdocs-paper", 453, 267, 461)],
 )
-def test_1000_tasks_or_453_origins(kind, queries, with_gold, gold, real_data, tmp_path):
-    store.write_benchmark(tmp_path / "b", benchmark(kind).collect(real_data))
-    dataset = store.read_dataset(tmp_path / "b", "ds1000")
+def test_1000_tasks_or_453_origins(kind, queries, with_gold, gold, devdocs):
+    dataset = store.read_dataset(devdocs("devdocs"), kind)
     qrels = dataset.qrels.table
     assert (len(dataset.queries), len(set(qrels["query_id"].to_pylist())), len(qrels)) == (queries, with_gold, gold)

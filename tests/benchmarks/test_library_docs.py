@@ -1,8 +1,11 @@
+import pyarrow.compute as pc
 import pytest
+from measured import bm25_figures
 
-from coderet.benchmarks import ds1000, library_docs, odex
+from coderet.benchmarks import library_docs
+from coderet.corpora import store
 from coderet.corpora.pins import parse
-from coderet.records import Benchmark, DataError
+from coderet.records import DataError
 
 PAGE = """# re
 
@@ -87,28 +90,19 @@ def test_the_official_file_is_pinned_by_commit_and_hash():
     assert source.kind == "hub" and source.include == ("conala-docs.jsonl",)
 
 
-def test_whole_texts_of_the_given_pages(real_data):
-    lines = {each.id: each for each in library_docs.LINES.documents(real_data)}
-    pages = {each.id: each for each in library_docs.PAGES.documents(real_data)}
-    titles = {number: each.title for number, each in lines.items()}
-    assert len(lines) == 35_728 and titles == {number: each.title for number, each in pages.items()}
-    assert sum(len(pages[each].text) > len(lines[each].text) for each in lines) == 29_372
-    (tril,) = (each for each in pages.values() if each.title == "numpy.reference.generated.numpy.tril")
-    assert "Lower triangle of an array" in tril.text and "triu" in tril.text
+def test_whole_texts_of_the_given_pages(devdocs):
+    lines, pages = (
+        store.read_dataset(devdocs(each), f"odex-{each}").corpus.table for each in ("devdocs", "devdocs-pages")
+    )
+    assert len(lines) == 35_728 and lines.select(["id", "title"]).equals(pages.select(["id", "title"]))
+    longer = pc.greater(pc.utf8_length(pages["text"]), pc.utf8_length(lines["text"]))
+    assert pc.sum(longer).as_py() == 29_372
+    (tril,) = pages.filter(pc.equal(pages["title"], "numpy.reference.generated.numpy.tril"))["text"].to_pylist()
+    assert "Lower triangle of an array" in tril and "triu" in tril
 
 
-@pytest.mark.parametrize(
-    ("documentation", "percent"),
-    [(library_docs.LINES, {"odex": 3.12, "ds1000": 1.49}), (library_docs.PAGES, {"odex": 7.98, "ds1000": 3.38})],
-)
-def test_bm25_on_the_given_documentation(documentation, percent, bm25_of, real_data):
+@pytest.mark.parametrize(("ending", "odex", "ds1000"), [("devdocs", 3.12, 1.49), ("devdocs-pages", 7.98, 3.38)])
+def test_bm25_on_the_given_documentation(ending, odex, ds1000, devdocs, bm25_indexes):
     """The paper prints 6.7 and 5.2 on a corpus of other texts; bench/library_documentation.py tells the difference."""
-
-    def collect(folder):
-        (first,) = odex.Choices(documentation).collect(folder)
-        yield first
-        (second,) = ds1000.Choices(ds1000.every_origin, 453, documentation).collect(folder)
-        yield second._replace(documents=first.name)
-
-    both = Benchmark("both", collect, ("ndcg@10",))
-    assert bm25_of(both, real_data) == pytest.approx(percent, abs=0.005)
+    wanted = {f"odex-{ending}": odex, f"ds1000-{ending}-paper": ds1000}
+    assert bm25_figures(devdocs(ending), bm25_indexes, names=wanted) == pytest.approx(wanted, abs=0.005)

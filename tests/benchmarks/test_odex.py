@@ -41,9 +41,8 @@ def test_another_file_is_refused(folder, write_lines):
         list(benchmark("odex").collect(folder))
 
 
-def test_439_queries_201_of_them_with_232_gold_documents(real_data, tmp_path):
-    store.write_benchmark(tmp_path / "b", benchmark("odex-devdocs").collect(real_data))
-    dataset = store.read_dataset(tmp_path / "b", "odex")
+def test_439_queries_201_of_them_with_232_gold_documents(devdocs):
+    dataset = store.read_dataset(devdocs("devdocs"), "odex-devdocs")
     qrels = dataset.qrels.table
     assert (len(dataset.corpus), len(dataset.queries), len(qrels)) == (35_728, 439, 232)
     assert len(set(qrels["query_id"].to_pylist())) == 201

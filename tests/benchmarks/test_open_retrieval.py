@@ -1,3 +1,4 @@
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -157,15 +158,21 @@ def test_every_source_of_the_paper_has_a_name():
     }
 
 
-def test_humaneval_and_mbpp_find_their_own_solutions_and_withhold_them(real_data, tmp_path, bm25_of):
+def test_humaneval_and_mbpp_find_their_own_solutions_and_withhold_them(real_data, tmp_path):
     for queries, count in (("humaneval", 164), ("mbpp", 500)):
         (draft,) = drafts(real_data, queries=queries, corpora=["programming-solutions"]).values()
         assert len(draft.qrels) == len(draft.queries) == count
         assert draft.queries["withheld"].to_pylist() == [[each] for each in draft.qrels["document_id"].to_pylist()]
         store.write_benchmark(tmp_path / queries, [draft])
         assert len(store.read_corpus(tmp_path / queries, "programming-solutions")) == 1138
-    found = bm25_of(benchmark("open"), real_data, queries="humaneval", corpora=["programming-solutions"])
-    assert found == {"programming-solutions": pytest.approx(100, abs=0.5)}
+
+
+def test_of_solutions_and_documentation_mixed_every_second_hit_is_documentation(real_data, bm25_of):
+    """A solution that is first of its source is first of the mixture; listed behind the documentation, it is second."""
+    solutions, documentation = "programming-solutions", "library-documentation-devdocs"
+    settings = {"queries": "humaneval", "mixed": True}
+    found = bm25_of(benchmark("open"), real_data, corpora=[documentation, solutions], **settings)
+    assert found == {solutions: pytest.approx(100, abs=0.5), "mixed": pytest.approx(100 / np.log2(3), abs=0.5)}
 
 
 def test_documentation_made_of_devdocs_judges_odex_and_ds1000(real_data):
