@@ -220,6 +220,11 @@ class Dataset:
     depth: int | None = None
     metrics: tuple[str, ...] = ()
 
+    @property
+    def exclusions(self) -> tuple[np.ndarray, np.ndarray]:
+        """(E,) int64 places of queries and (E,) int64 rows of the documents that each may not hit."""
+        return _exclusions(self.corpus, self.queries.table["excluded"])
+
 
 class Draft(NamedTuple):
     """A dataset on its way to disk: what a benchmark's `collect` yields. documents are streamed, in any order."""
@@ -291,21 +296,29 @@ class Run:
 
     def without(self, excluded: pa.ChunkedArray) -> "Run":
         """This run less each query's excluded documents: a (Q,) column of id lists, as in `Queries`. Hits close up."""
-        lists = excluded.combine_chunks()
-        lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False).astype(np.int64)
-        if not lengths.any():
+        owners, taken = _exclusions(self.corpus, excluded)
+        if not len(owners):
             return self
-        owners = np.repeat(np.arange(len(lengths)), lengths)
-        taken = self.corpus.rows_of(pc.list_flatten(lists))
         stride = len(self.corpus) + 1
         keys = np.arange(len(self))[:, None] * stride + self.rows
-        gone = np.isin(keys, (owners * stride + taken)[taken != NO_HIT]) & (self.rows != NO_HIT)
+        gone = np.isin(keys, owners * stride + taken) & (self.rows != NO_HIT)
         rows = np.where(gone, NO_HIT, self.rows)
         scores = np.where(gone, np.float32(-np.inf), self.scores)
         order = np.argsort(rows == NO_HIT, axis=1, kind="stable")
         return Run(
             self.corpus, self.query_ids, np.take_along_axis(rows, order, 1), np.take_along_axis(scores, order, 1)
         )
+
+
+def _exclusions(corpus: Corpus, excluded: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
+    """Lists of ids, one a query, as places of queries and rows of corpus; ids that it has not are left out."""
+    lists = excluded.combine_chunks()
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    if not lengths.any():
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    owners = np.repeat(np.arange(len(lengths)), lengths)
+    rows = corpus.rows_of(pc.list_flatten(lists))
+    return owners[rows != NO_HIT], rows[rows != NO_HIT]
 
 
 class Searcher(Protocol):

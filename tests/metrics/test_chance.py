@@ -33,11 +33,26 @@ def test_where_all_judged_documents_are_alike_a_random_order_is_perfect_within_t
     assert floor["ndcg-all"][0] < 0.2
 
 
-@pytest.mark.parametrize("depth", [None, 4])
-def test_the_floor_is_what_random_orders_score_on_average(depth):
+EXCLUDED = (np.array([0, 0, 1, 3, 3]), np.array([11, 5, 1, 4, 0]))  # judged and other ones
+
+
+def hits(orders: int, depth: int | None, excluded: tuple | None) -> np.ndarray:
+    """Rows of random orders of the corpus for each query, -1 behind: what is excluded is taken out, then all is cut."""
     random = np.random.default_rng(0)
+    rows = random.permuted(np.tile(np.arange(DOCUMENTS), (orders * len(GRADES), 1)), axis=1)
+    for query, row in zip(*(excluded or ((), ())), strict=True):
+        of_query = rows[query :: len(GRADES)]
+        of_query[of_query == row] = -1
+    closed_up = np.argsort(rows < 0, axis=1, kind="stable")
+    return np.take_along_axis(rows, closed_up, axis=1)[:, :depth]
+
+
+@pytest.mark.parametrize(
+    ("depth", "excluded"), [(None, None), (4, None), (None, EXCLUDED), (4, EXCLUDED), (11, EXCLUDED)]
+)
+def test_the_floor_is_what_random_orders_score_on_average(depth, excluded):
     names = [name for name in NAMES if not (depth and name == "bpref")]
-    floor = chance(judgements(), DOCUMENTS, names, depth)
+    floor = chance(judgements(), DOCUMENTS, names, depth, excluded)
     orders = 6000
     flat = judgements()
     many = Judgements(
@@ -46,13 +61,21 @@ def test_the_floor_is_what_random_orders_score_on_average(depth):
         np.tile(flat.grades, orders),
         len(GRADES) * orders,
     )
-    rows = random.permuted(np.tile(np.arange(DOCUMENTS), (many.query_count, 1)), axis=1)[:, :depth]
+    rows = hits(orders, depth, excluded)
     scores = np.broadcast_to(-np.arange(rows.shape[1], dtype=np.float32), rows.shape)
     simulated = evaluate(np.arange(many.query_count), rows, scores, many, names)
     for name in names:
         by_order = simulated.values[name].reshape(orders, -1)
         error = by_order.std(axis=0) / np.sqrt(orders)
         assert (np.abs(by_order.mean(axis=0) - floor[name]) <= 4.5 * error + 1e-9).all(), name
+
+
+def test_what_is_excluded_is_never_a_hit_and_stays_in_the_ideal_ranking():
+    two = Judgements(np.zeros(2, int), np.arange(2), np.ones(2), 1)
+    floor = chance(two, 5, ["recall@1", "recall", "mrr"], excluded=(np.array([0, 0, 0]), np.array([0, 4, 4])))
+    assert floor["recall@1"][0] == pytest.approx(1 / 3 / 2)  # one of three documents, one of two relevant ones
+    assert floor["recall"][0] == pytest.approx(1 / 2)
+    assert floor["mrr"][0] == pytest.approx((1 + 1 / 2 + 1 / 3) / 3)
 
 
 def test_an_ending_for_ties_changes_nothing_and_folding_is_refused():

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -110,6 +112,14 @@ def test_beside_a_metric_stands_what_a_random_order_would_score():
     summary = scorecards.summary({"d": card}, "queries", 100, 0.95, 0)
     assert summary["all"]["hit@1"]["random"] == summary["datasets"]["d"]["metrics"]["hit@1"]["random"] == 1 / 4
     assert "random" not in summary["all"]["hit@1-folded"]
+
+
+def test_in_a_random_order_stands_nothing_that_the_query_excludes():
+    documents = corpus("a", "b", "c", "d")
+    judged = dataset(documents, ["q"], {"q": {"a": 1}})
+    excluding = replace(judged, queries=Queries(queries_table(["q"], ["q"], excluded=[["b", "c", "of no corpus"]])))
+    card = scorecards.score(excluding, run(documents, {"q": {"a": 0.9}}, depth=2), ["hit@1"])
+    assert card.random == {"hit@1": 1 / 2}
 
 
 def test_a_block_is_read_by_rows_and_by_columns():

@@ -86,6 +86,11 @@ class Judgements:
         """(query_count,) int64: how many relevant documents each query has."""
         return np.bincount(self.queries[self.grades > 0], minlength=self.query_count)
 
+    def without(self, queries: np.ndarray, rows: np.ndarray) -> "Judgements":
+        """The same less the judgements of these queries and rows, which stand side by side."""
+        kept = ~np.isin(_keys(self.queries, self.rows), _keys(queries, rows))
+        return Judgements(self.queries[kept], self.rows[kept], self.grades[kept], self.query_count)
+
     def folded(self, groups: np.ndarray) -> "Judgements":
         """The same with groups in place of documents: a group has the highest grade among its judged members.
 

@@ -67,7 +67,7 @@ def score(dataset: Dataset, run: Run, metrics: Sequence[str], groups: np.ndarray
         groups = np.arange(len(run.corpus))  # for a folded metric that is asked for by name
     evaluation = ranking.evaluate(places, run.rows, run.scores, judgements, ranked, groups)
     counts = evaluation.counts if cut else replace(evaluation.counts, cut_in_tie=0)  # a whole run hides no ties
-    by_chance = chance(judgements, len(run.corpus), floors, run.depth if cut else None)
+    by_chance = chance(judgements, len(run.corpus), floors, run.depth if cut else None, dataset.exclusions)
     random = {name: float(each.mean()) for name, each in by_chance.items() if len(each)}
     values = dict(evaluation.values)
     if len(ranked) < len(metrics):
