@@ -83,10 +83,10 @@ _LINES = (
     "texts that lower the figure. Not known: which documents are too many and where the paper's texts end."
 )
 _PAGES = (
-    "35,728 documents, whole where their page was at hand (29,372 grew), not 34,003: 2,034 bytes a record, the hub's file "
-    "has 1,825. 8.0, where three lines a document give 3.1: the printed 6.7 lies between. 1,725 documents fewer, by "
-    "chance, change 0.2 at most, ties less than 0.1. Not known: which documents are too many; where a text ends on its "
-    "page and marks such as back quotes may differ."
+    "35,728 documents, whole where their page was at hand (29,372 grew), not 34,003: 2,033 bytes a record, the hub's "
+    "file has 1,825. 8.0, where three lines a document give 3.1: the printed 6.7 lies between. 1,725 documents fewer, "
+    "by chance, change 0.2 at most, ties less than 0.1. Not known: which documents are too many; where a text ends on "
+    "its page and marks such as back quotes may differ."
 )
 
 BENCHMARKS = {

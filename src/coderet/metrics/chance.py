@@ -123,7 +123,7 @@ def _gained(whole: Reading, cutoff: int | None, worth: Callable[[int, int, int],
 
 
 def _numbers_held(documents: int, judged: int, depth: int) -> tuple[np.ndarray, np.ndarray]:
-    """How many judged ones the first depth of the documents can hold, and how likely: the hypergeometric distribution."""
+    """How many judged ones the first depth of the documents can hold, and how likely: hypergeometric."""
     depth = min(depth, documents)
     held = np.arange(max(0, depth - (documents - judged)), min(judged, depth) + 1)
     logs = np.array([_log_ways(judged, each) + _log_ways(documents - judged, depth - each) for each in held.tolist()])
