@@ -9,6 +9,7 @@ distinct words the gold texts hold, with three lines and whole.
     python bench/library_documentation.py <folder of released files> [odex|ds1000]
 """
 
+import json
 import sys
 import tempfile
 from collections.abc import Callable
@@ -35,6 +36,12 @@ DRAFTS: dict[str, Callable[[library_docs.Documentation, Path], Draft]] = {
 
 def texts_of(documentation: library_docs.Documentation, folder: Path) -> dict[str, str]:
     return {each.id: each.text for each in documentation.documents(folder)}
+
+
+def record_bytes(documentation: library_docs.Documentation, folder: Path) -> float:
+    """The mean size of a line of JSON, as in the file that the hub has."""
+    records = ({"doc_id": each.title, "doc_content": each.text} for each in documentation.documents(folder))
+    return float(np.mean([len(json.dumps(each)) + 1 for each in records]))
 
 
 def searched(draft: Draft, texts: dict[str, str]) -> tuple[np.ndarray, Run]:
@@ -81,7 +88,9 @@ def main(folder: Path, name: str) -> None:
     longer = sum(len(pages[each]) > len(lines[each]) for each in lines)
     print(f"{name}: {len(gold)} of {len(draft.queries)} queries have gold, {len(is_gold)} documents are gold")
     print(f"characters a document: {np.mean([*map(len, lines.values())]):.0f} with three lines, ", end="")
-    print(f"{np.mean([*map(len, pages.values())]):.0f} whole; {longer} of {len(lines)} documents are longer whole\n")
+    print(f"{np.mean([*map(len, pages.values())]):.0f} whole; {longer} of {len(lines)} documents are longer whole")
+    sizes = [record_bytes(each, folder) for each in (library_docs.LINES, library_docs.PAGES)]
+    print(f"bytes a record, in the form of the hub's file: {sizes[0]:.0f} with three lines, {sizes[1]:.0f} whole\n")
     print("nDCG@10")
     print(f"{PUBLISHED[name]:6.2f}  as the paper prints it, 34,003 documents")
     few, few_run = searched(draft, lines)

@@ -23,7 +23,7 @@ def main(benchmark: str) -> None:
                 store.write_duplicates(folder, name, groups)
         store.write_json(
             paths.result(benchmark, "collect"),
-            {"benchmark": benchmark, "choices": dict(facts.choices), "datasets": report},
+            {"benchmark": benchmark, "choices": benchmarks.choices(facts, settings), "datasets": report},
         )
 
 

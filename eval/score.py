@@ -12,7 +12,8 @@ from coderet.metrics import scorecards
 def main(benchmark: str, run: str) -> None:
     with stage.open(benchmark=benchmark, run=run) as job:
         folder, runs = paths.benchmark(benchmark), paths.runs(benchmark, run)
-        facts = benchmarks.benchmark(job.params.benchmarks[benchmark].kind)
+        spec = job.params.benchmarks[benchmark]
+        facts = benchmarks.benchmark(spec.kind)
         cards = {}
         with store.new_folder(paths.scores(benchmark, run)) as scores:
             for name in store.datasets(folder):
@@ -30,7 +31,7 @@ def main(benchmark: str, run: str) -> None:
                 "system": run,
                 "headline": facts.headline,
                 "mean": facts.mean,
-                "choices": dict(facts.choices),
+                "choices": benchmarks.choices(facts, spec.settings),
                 "confidence": scoring.confidence,
                 "settings": store.run_settings(runs / f"{store.datasets(folder)[0]}.arrow"),
                 "inputs": store.identity(folder / "qrels", folder / "queries", runs),

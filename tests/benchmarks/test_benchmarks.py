@@ -3,7 +3,7 @@
 import pytest
 
 from coderet import registry
-from coderet.benchmarks import BENCHMARKS, benchmark
+from coderet.benchmarks import BENCHMARKS, benchmark, choices
 from coderet.metrics import ranking
 from coderet.metrics.scorecards import BLOCK_METRICS
 
@@ -20,3 +20,18 @@ def test_its_settings_can_be_read_and_its_metrics_are_known(name):
 def test_no_two_of_its_files_share_a_place(name):
     names = [each.name for each in benchmark(name).files]
     assert len(set(names)) == len(names)
+
+
+def test_what_params_set_is_a_choice_of_the_result_and_so_is_what_they_leave_out():
+    pool = benchmark("csn-judged-java")
+    told = choices(pool, {})
+    assert told == {**pool.choices, "setting distractors": "False"} == choices(pool, {"distractors": False})
+    assert choices(pool, {"distractors": True}) == {**told, "setting distractors": "True"}
+    windows = choices(benchmark("repoeval-5"), {"window": 20})
+    assert (windows["setting window"], windows["setting step"]) == ("20", "10")
+
+
+def test_a_setting_that_is_empty_is_no_choice():
+    cosqa = benchmark("coir-cosqa")
+    assert choices(cosqa, {}) == dict(cosqa.choices)
+    assert choices(cosqa, {"cutoffs": [1, 10]})["setting cutoffs"] == "1, 10"

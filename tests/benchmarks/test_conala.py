@@ -6,6 +6,7 @@ import pytest
 from measured import bm25, collected, figures
 
 from coderet.benchmarks import conala
+from coderet.corpora import released
 from coderet.records import DataError
 
 ROWS = [
@@ -56,6 +57,8 @@ def test_another_part_of_the_corpus_is_refused(tmp_path):
 def test_a_rewriting_names_what_stands_in_the_snippet(rewritten, queries, whitespace, code_words, real_data, tmp_path):
     dataset = collected(tmp_path / "b", conala.collect(real_data, rewritten=rewritten))["conala"]
     assert len(dataset.queries) == queries
+    rows = released.json_array(real_data, conala.NAME, conala.FIELDS)
+    assert sum(not each["rewritten_intent"] for each in rows) == 64
     for analyzer, percent in (("whitespace", whitespace), ("code-words", code_words)):
         found = figures(dataset, bm25(analyzer), tmp_path / analyzer, ("ndcg@10",))
         assert found["ndcg@10"] == pytest.approx(percent, abs=0.005)

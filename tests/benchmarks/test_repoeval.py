@@ -4,7 +4,7 @@ import zipfile
 
 import pytest
 
-from coderet.benchmarks import benchmark
+from coderet.benchmarks import BENCHMARKS, benchmark
 from coderet.benchmarks.repoeval import Choices, windows
 from coderet.corpora import store
 from coderet.corpora.released import json_lines
@@ -74,6 +74,25 @@ def test_gold_are_the_windows_of_the_file_that_touch_the_prompt_or_the_line_afte
     assert draft.qrels["document_id"].to_pylist() == gold
     document = documents_of(draft)[gold[0]]
     assert document["title"] == f"{REPOSITORY}-pack-long.py" and document["text"] == "\n".join(LINES[15:25])
+
+
+def test_a_window_that_begins_with_the_line_after_the_prompt_is_gold(folder, write_lines):
+    write_lines(TASK_FILE, [task(hole=35, answer=1, start=26), task(hole=34, answer=1, start=26)])
+    (draft,) = choices(tasks=2, leak_free=False).collect(folder, window=10, step=10)
+    of_query = [row["document_id"].rpartition("_")[2] for row in draft.qrels.to_pylist()]
+    assert of_query == ["25-35", "35-45", "25-35"]
+
+
+def test_equal_windows_are_gold_from_the_start_of_the_first_to_the_end_of_the_last(write_lines):
+    twice = "\n".join([*LINES[:25], *LINES[5:15], *LINES[35:]])
+    folder = write_lines(
+        f"repoeval/repositories/function_level/{REPOSITORY}.jsonl",
+        [{"path": f"{REPOSITORY}/pack/long.py", "text": twice}],
+    )
+    write_lines(TASK_FILE, [task(hole=20, answer=1, start=18)])
+    (draft,) = choices(leak_free=False).collect(folder, window=10, step=10)
+    name = f"{REPOSITORY}-pack-long.py"
+    assert draft.qrels["document_id"].to_pylist() == [f"{name}_5-35", f"{name}_15-25"]
 
 
 def test_leak_free_no_window_that_shows_the_hole_is_a_hit_or_gold(folder, write_lines):
@@ -162,6 +181,11 @@ def test_what_is_missing_or_not_repoevals_is_said(folder, write_lines, tmp_path)
         list(choices().collect(folder))
 
 
+def test_repositories_weigh_alike_however_many_tasks_they_have():
+    kinds = [name for name in BENCHMARKS if name.startswith("repoeval")]
+    assert len(kinds) == 6 and {benchmark(name).mean for name in kinds} == {"datasets"}
+
+
 # The real files
 
 PAPER = {  # nDCG@10 of BM25 in percent, as reproduced by Lucene's own BM25 on the paper's windows
@@ -205,6 +229,19 @@ def test_no_window_of_the_holes_own_lines_is_left_to_be_a_hit(real_data):
                     assert last <= start or first >= start + len(hole["ground_truth"].splitlines())
                     left += 1
     assert left > 5000
+
+
+def test_33_answers_stand_word_for_word_in_a_window_of_another_place(real_data):
+    answers: dict[str, list[str]] = {}
+    for each in json_lines(real_data, TASK_FILE):
+        hole = each["metadata"]
+        answers.setdefault(hole["fpath_tuple"][0], []).append("\n".join(hole["ground_truth"].splitlines()))
+    shown = 0
+    for draft in benchmark("repoeval-5").collect(real_data):
+        texts = {row["id"]: row["text"] for batch in draft.documents for row in batch.to_pylist()}
+        for query, answer in zip(draft.queries.to_pylist(), answers[draft.name], strict=True):
+            shown += any(answer in text for name, text in texts.items() if name not in query["excluded"])
+    assert shown == 33
 
 
 def test_each_dataset_of_the_five_repositories_can_be_scored(real_data, tmp_path):

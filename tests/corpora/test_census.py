@@ -12,7 +12,12 @@ from coderet.metrics import scorecards
 from coderet.records import Corpus, Dataset, Qrels, Queries, Run, documents_batch, qrels_table, queries_table
 
 
-def dataset(documents: dict[str, str], queries: dict[str, str], gold: list[tuple[str, str]]) -> Dataset:
+def dataset(
+    documents: dict[str, str],
+    queries: dict[str, str],
+    gold: list[tuple[str, str]],
+    excluded: dict[str, list[str]] | None = None,
+) -> Dataset:
     ids = sorted(documents, reverse=True)
     corpus = Corpus(
         "c", pa.Table.from_batches([documents_batch(ids, [""] * len(ids), [documents[each] for each in ids])])
@@ -20,7 +25,7 @@ def dataset(documents: dict[str, str], queries: dict[str, str], gold: list[tuple
     return Dataset(
         "d",
         corpus,
-        Queries(queries_table(list(queries), list(queries.values()))),
+        Queries(queries_table(list(queries), list(queries.values()), [(excluded or {}).get(q, []) for q in queries])),
         Qrels(qrels_table([q for q, _ in gold], [d for _, d in gold])),
     )
 
@@ -95,6 +100,26 @@ def test_a_gold_beyond_the_tenth_copy_is_out_of_reach():
     assert counts["ceiling_ndcg@10-expected"] == pytest.approx(
         sum(1 / math.log2(rank + 1) for rank in range(1, 11)) / 12
     )
+
+
+def test_documents_that_no_query_may_hit_are_nobodys_copies():
+    documents = {"lost1": "", "lost2": "", "a": "x", "b": "x"}
+    out = {"q1": ["lost1", "lost2"], "q2": ["lost2", "lost1", "lost1"]}
+    counts, groups = census(dataset(documents, {"q1": "one", "q2": "two"}, [("q1", "a")], out))
+    assert (counts["duplicate_groups"], counts["duplicate_documents"], counts["empty_documents"]) == (1, 2, 2)
+    assert len(set(groups.tolist())) == 3
+    counts, groups = census(dataset(documents, {"q1": "one", "q2": "two"}, [("q1", "a")], {"q1": out["q1"]}))
+    assert counts["duplicate_groups"] == 2  # q2 may hit both, and cannot tell them apart
+
+
+def test_gold_that_its_query_excludes_is_beyond_the_ceiling_and_within_the_ideal():
+    documents = {"a": "x", "b": "y", "lost": ""}
+    gold = [("q1", "a"), ("q1", "lost"), ("q2", "lost")]
+    counts, groups = census(dataset(documents, {"q1": "one", "q2": "two"}, gold, {q: ["lost"] for q in ("q1", "q2")}))
+    assert counts["queries_without_gold"] == 0
+    assert counts["ceiling_ndcg@10"] == counts["ceiling_ndcg@10-expected"] == pytest.approx(1 / (1 + SECOND) / 2)
+    assert counts["ceiling_hit@1"] == counts["ceiling_hit@1-expected"] == counts["best_reachable_hit@1"] == 1 / 2
+    assert groups is None
 
 
 @settings(max_examples=20, deadline=None)

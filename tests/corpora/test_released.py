@@ -70,11 +70,9 @@ def test_a_line_that_is_no_json_is_named(tmp_path):
         list(released.json_lines(tmp_path, "bad.jsonl"))
 
 
-def test_a_whole_file_of_json_and_of_text(tmp_path):
+def test_a_whole_file_of_json(tmp_path):
     _put(tmp_path, "whole.json.gz", json.dumps({"k": [1]}).encode())
-    _put(tmp_path, "code.txt", "a\u2028b\nc\n".encode())
     assert released.json_whole(tmp_path, "whole.json") == {"k": [1]}
-    assert released.text_lines(tmp_path, "code.txt") == ["a\u2028b", "c"]
 
 
 def test_rows_of_comma_separated_values_come_by_their_header(tmp_path):

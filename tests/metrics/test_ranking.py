@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coderet.metrics import ranking
-from coderet.metrics.ranking import Judgements, evaluate, fold, parse, rank
+from coderet.metrics.ranking import Judgements, evaluate, parse, rank
 from coderet.records import DataError
 from coderet.registry import UnknownName
 
@@ -194,10 +194,6 @@ def test_d3_the_strict_score_follows_the_tie_rule_and_the_folded_one_treats_copi
 
 
 def test_ranks_close_up_where_a_later_copy_was():
-    assert fold(np.array([[T1, T9, T2, -1], [T2, T9, T1, T2]]), np.array(GROUPS)).tolist() == [
-        [0, 1, -1, -1],
-        [1, 0, -1, -1],
-    ]
     assert score_of("mrr", [T1, T9, T2], (0, T2, 1)) == 1 / 3
     assert score_of("mrr-folded", [T1, T9, T2], (0, T2, 1), groups=GROUPS) == 1 / 2
 

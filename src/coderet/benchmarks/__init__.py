@@ -5,9 +5,10 @@ several records, made from one reader by different choices, keeps them in a mapp
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 from coderet.records import Benchmark
-from coderet.registry import load
+from coderet.registry import load, named_arguments
 
 BENCHMARKS = {
     "beir": "coderet.benchmarks.beir:BENCHMARK",
@@ -95,3 +96,12 @@ def benchmark(kind: str, where: str = "") -> Benchmark:
     """The benchmark of that kind; UnknownName offers the nearest."""
     found: Benchmark | Mapping[str, Benchmark] = load(BENCHMARKS, kind, "benchmarks", where)
     return found[kind] if isinstance(found, Mapping) else found
+
+
+def choices(facts: Benchmark, settings: Mapping[str, Any]) -> dict[str, str]:
+    """What a benchmark decides and what its settings in params do, by default where they say nothing; for results."""
+    given = {name: settings.get(name, each.default) for name, each in named_arguments(facts.collect).items()}
+    told = {
+        name: ", ".join(map(str, each)) if isinstance(each, list | tuple) else str(each) for name, each in given.items()
+    }
+    return {**facts.choices, **{f"setting {name}": value for name, value in told.items() if value}}

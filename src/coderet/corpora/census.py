@@ -1,11 +1,13 @@
 """What a dataset is made of: equal documents, equal queries, queries without gold, empty and overlong texts.
 
 Texts are compared after line ends are made one and outer white space is taken off, nothing else. Documents of equal
-text form a group; the strict scores treat its members as different, the `-folded` ones as one item.
+text form a group; the strict scores treat its members as different, the `-folded` ones as one item. What no query may
+hit is in no group: where a text is not to be had and an empty one stands for it, nobody knows what it equals.
 
 The *ceiling* is what a retriever can get that sees texts alone and errs nowhere: equal queries get one ranking, equal
 documents one score, and ties fall by the one rule (descending id). `-expected` is its mean over all orders of those
-ties. Columns throughout: nothing is held a query or a document but numbers.
+ties. What a query excludes may be gold and is no hit of it all the same: then the ceiling is below 1. Columns
+throughout: nothing is held a query or a document but numbers.
 """
 
 import hashlib
@@ -42,6 +44,7 @@ def census(dataset: Dataset) -> tuple[dict[str, Any], np.ndarray | None]:
     """The counts for the report, and each document's group, None if no two documents are equal."""
     documents, queries, qrels = dataset.corpus, dataset.queries, dataset.qrels.table
     groups = text_groups(documents.ids if len(documents) == 0 else documents.table["text"])
+    groups = _set_apart(groups, _never_hits(dataset))
     sizes = np.bincount(groups, minlength=1)
     lengths = _lengths(documents.table["text"])
     gold = _gold(dataset)
@@ -75,6 +78,22 @@ class _Gold:
     texts: np.ndarray  # (R,) int64: the group of the query's text
     rows: np.ndarray  # (R,) int64
     grades: np.ndarray  # (R,) float64
+    reachable: np.ndarray  # (R,) float64: 0 for what its query excludes, else 1
+
+
+def _never_hits(dataset: Dataset) -> np.ndarray:
+    """The rows that every query excludes."""
+    queries, rows = dataset.exclusions
+    pairs = _pairs(rows, queries)  # a query may name a document twice
+    known, counts = np.unique(pairs.left, return_counts=True)
+    return known[counts == len(dataset.queries)]
+
+
+def _set_apart(groups: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The groups with each of the rows in one of its own."""
+    apart = groups.copy()
+    apart[rows] = groups.max(initial=-1) + 1 + np.arange(len(rows))
+    return apart
 
 
 def _gold(dataset: Dataset) -> _Gold:
@@ -85,8 +104,11 @@ def _gold(dataset: Dataset) -> _Gold:
     rows = dataset.corpus.rows_of(relevant["document_id"])
     grades = relevant["grade"].to_numpy().astype(np.float64)
     texts = text_groups(dataset.queries.texts)[queries] if len(ids) else queries
+    stride = len(dataset.corpus) + 1
+    asked, excluded = dataset.exclusions
+    reachable = (~np.isin(queries * stride + rows, asked * stride + excluded)).astype(np.float64)
     order = np.lexsort((rows, -grades, queries))
-    return _Gold(queries[order], texts[order].astype(np.int64), rows[order], grades[order])
+    return _Gold(queries[order], texts[order].astype(np.int64), rows[order], grades[order], reachable[order])
 
 
 def _lengths(texts: pa.ChunkedArray) -> np.ndarray:
@@ -103,14 +125,15 @@ def _equal_queries(gold: _Gold, groups: np.ndarray) -> dict[str, Any]:
     """
     first = np.flatnonzero(stretch_starts(gold.queries))  # of each query's judgements
     asked = np.bincount(gold.texts[first])
-    answers = _pairs(gold.queries, groups)
-    answers = _pairs(gold.texts[answers.first], groups[answers.first])
+    own = _pairs(gold.queries, groups)
+    reached = own.sums(gold.reachable) > 0
+    answers = _pairs(gold.texts[own.first], groups[own.first])
     agreeing = answers.sums()
     conflicting = np.unique(answers.left[agreeing < asked[answers.left]])
     return {
         "duplicate_query_groups": int((asked > 1).sum()),
         "conflicting_query_groups": len(conflicting),
-        "best_reachable_hit@1": _sum_of_best(answers.left, agreeing) / len(first) if len(first) else 0.0,
+        "best_reachable_hit@1": _sum_of_best(answers.left, answers.sums(reached)) / len(first) if len(first) else 0.0,
     }
 
 
@@ -119,12 +142,13 @@ def _ceiling(gold: _Gold, groups: np.ndarray, sizes: np.ndarray) -> dict[str, fl
 
     Groups of equal documents are ranked by what a member is worth on average to all queries of the text. No other
     ranking is expected to score more. The strict ndcg is that of the same ranking; where gold lies in several groups of
-    different sizes, another could be a little luckier. What a query excludes is ranked like the rest.
+    different sizes, another could be a little luckier. Gold that its query excludes is worth nothing; what else a query
+    excludes is ranked like the rest.
     """
     discounts = 1 / np.log2(ordinals(gold.queries) + 1)
     ideal = np.bincount(gold.queries, gold.grades * discounts * (ordinals(gold.queries) <= CUTOFF))
     answered = max(int((ideal > 0).sum()), 1)
-    worth = gold.grades / ideal[gold.queries] / answered if len(gold.rows) else gold.grades
+    worth = gold.reachable * gold.grades / ideal[gold.queries] / answered if len(gold.rows) else gold.grades
     place = _places_within(groups)[gold.rows]
     pairs = _pairs(gold.texts, groups[gold.rows])
     size = sizes[pairs.right]
@@ -133,13 +157,13 @@ def _ceiling(gold: _Gold, groups: np.ndarray, sizes: np.ndarray) -> dict[str, fl
     above[order] = _running_within(pairs.left[order], size[order])
     before, size_here = above[pairs.of], size[pairs.of]
     single, everywhere = before + place, mean_discounts(before + 1, before + size_here, CUTOFF)
-    leading = place == 1
+    leading = (place == 1) & (gold.reachable > 0)
     hits = _pairs(gold.texts[leading], gold.rows[leading])
     return {
         f"ceiling_ndcg@{CUTOFF}": float(np.sum(worth * mean_discounts(single, single, CUTOFF))),
         f"ceiling_ndcg@{CUTOFF}-expected": float(np.sum(worth * everywhere)),
         "ceiling_hit@1": _sum_of_best(hits.left, hits.sums()) / answered,
-        "ceiling_hit@1-expected": _sum_of_best(pairs.left, pairs.sums(1 / size_here)) / answered,
+        "ceiling_hit@1-expected": _sum_of_best(pairs.left, pairs.sums(gold.reachable / size_here)) / answered,
     }
 
 

@@ -198,13 +198,6 @@ def json_whole(folder: Path, name: str) -> Any:
             raise DataError(f"{folder / name} is not JSON ({error}); fetch the file again") from None
 
 
-def text_lines(folder: Path, name: str) -> list[str]:
-    """The lines of a UTF-8 text, ends taken off; only a line feed ends a line."""
-    with opened(folder, name) as content:
-        text = content.read().decode("utf-8")
-    return text.removesuffix("\n").split("\n")
-
-
 def json_array(folder: Path, name: str, fields: Mapping[str, type | tuple[type, ...]]) -> list[dict[str, Any]]:
     """The records of a file that is one JSON array; DataError names the one that lacks a field of its type."""
     records = json_whole(folder, name)

@@ -237,16 +237,6 @@ def rank(rows: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return ranked_rows, ranked_scores
 
 
-def fold(rows: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """Groups in place of rows, each where its best hit was: later hits of a group go and the ranks close up.
-
-    rows is (Q, k), best first, -1 where there is no hit; groups is (N,) integers from 0, each document row's group.
-    Returns (Q, k) int64 groups, -1 at the right end.
-    """
-    items, places = _folded(rows, groups)
-    return np.take_along_axis(items, places, axis=1)
-
-
 def find(queries: np.ndarray, rows: np.ndarray, scores: np.ndarray, judgements: Judgements) -> Ranking:
     """The judged documents among the hits, with their ties open.
 

@@ -14,7 +14,7 @@ Written by `make docs` from the records in `src/coderet/benchmarks`: edit those,
 naming it in `grid.benchmarks` of `params.yaml`, which has an entry for each. Its files are looked for in
 `data/raw/<benchmark>/`, then in the folder that `CODERET_DATA` names, then in their official place;
 `make data BENCHMARK=<name>` says what was found where and what is missing. Files are held against the SHA-256 of their
-unpacked content, and every count below is asserted.
+unpacked content; one that has another number of queries or documents than its line of the table says is refused.
 """
 
 
