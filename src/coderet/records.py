@@ -226,11 +226,6 @@ class Dataset:
         """(E,) int64 places of queries and (E,) int64 rows of the documents that each may not hit."""
         return _exclusions(self.corpus, self.queries.table["excluded"])
 
-    @property
-    def exclusions(self) -> tuple[np.ndarray, np.ndarray]:
-        """(E,) int64 places of queries and (E,) int64 rows of the documents that each may not hit."""
-        return _exclusions(self.corpus, self.queries.table["excluded"])
-
 
 class Draft(NamedTuple):
     """A dataset on its way to disk: what a benchmark's `collect` yields. documents are streamed, in any order.
