@@ -37,6 +37,12 @@ def test_the_same_text_under_two_ids_is_one_group_of_two_documents_and_one_affec
     assert groups.tolist() == [0, 1, 0]  # rows t9, t2, t1
 
 
+def test_line_ends_and_outer_blanks_tell_no_two_texts_apart_and_all_else_does():
+    texts = ["a\nb", "a\r\nb", "\n a\rb\t", "a  b", "A\nb"]
+    _, groups = census(dataset({str(place): text for place, text in enumerate(texts)}, {"q": "x"}, [("q", "0")]))
+    assert groups[::-1].tolist() == [2, 2, 2, 1, 0]  # rows are 4, 3, 2, 1, 0
+
+
 def test_two_equal_queries_with_different_gold_reach_a_hit_rate_of_one_half_at_best():
     counts, groups = census(dataset({"a": "x", "b": "y"}, {"q1": "same", "q2": " same\n"}, [("q1", "a"), ("q2", "b")]))
     assert (counts["duplicate_query_groups"], counts["conflicting_query_groups"]) == (1, 1)

@@ -64,6 +64,14 @@ def test_a_folder_inside_a_repository_is_not_that_repository(repository):
         git_objects.tree(inside, "HEAD")
 
 
+def test_what_the_environment_calls_the_repository_is_not_asked(repository, tmp_path, monkeypatch):
+    other = tmp_path / "other"
+    other.mkdir()
+    git(other, "init", "-q")
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+    assert read(repository, "HEAD") == {"a.py": b"changed\n", "empty.py": b""}
+
+
 def test_many_contents_are_read_without_waiting_for_each_other(repository):
     big = b"x" * 300_000
     for number in range(5):

@@ -237,6 +237,7 @@ def test_every_result_says_by_which_choices_it_was_made(scored):
             told = score(scored, f"{choices.family}-{name}")["choices"]
             assert told["task"] == name and told["protocol"] == choices.name
             assert dataclasses.asdict(choices)["name"] in told.values()
+            assert told["setting cutoffs"] == ", ".join(map(str, CUTOFFS))  # what params set
 
 
 def test_mteb_reads_back_what_is_exported_of_its_protocol(scored, monkeypatch, capsys):

@@ -329,6 +329,12 @@ def test_the_nearest_name_is_offered(name):
         parse(name)
 
 
+def test_bpref_loses_no_more_than_all_whatever_stands_above():
+    above = [(0, row, 0) for row in (2, 3, 4)]
+    assert score_of("bpref", [2, 3, 4, 1], *above, (0, 1, 1)) == 0
+    assert score_of("bpref", [5, 2, 3, 4, 1], *above, (0, 1, 1), (0, 5, 1)) == 1 / 2
+
+
 def test_bpref_has_no_cutoff():
     with pytest.raises(UnknownName, match="write bpref-best"):
         parse("bpref@10-best")

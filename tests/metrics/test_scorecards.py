@@ -197,6 +197,15 @@ def test_the_mean_weighs_queries_or_datasets_as_the_benchmark_says():
     }
 
 
+def test_the_floor_of_a_mean_weighs_as_the_mean_does():
+    pair, four = corpus("a", "b"), corpus("a", "b", "c", "d")
+    one = scorecards.score(dataset(pair, ["q"], {"q": {"a": 1}}), run(pair, {"q": {"a": 1.0}}), ["hit@1"])
+    gold = {each: {"a": 1} for each in "xyz"}
+    three = scorecards.score(dataset(four, list(gold), gold), run(four, {each: {"b": 1.0} for each in gold}), ["hit@1"])
+    for mean, floor in (("queries", (1 / 2 + 3 / 4) / 4), ("datasets", (1 / 2 + 1 / 4) / 2)):
+        assert scorecards.summary({"one": one, "three": three}, mean, 100, 0.95, 0)["all"]["hit@1"]["random"] == floor
+
+
 def test_a_benchmark_without_any_relevant_document_has_no_mean():
     documents = corpus("a")
     card = scorecards.score(dataset(documents, ["q"], {"q": {"a": 0}}), run(documents, {"q": {"a": 1.0}}), ["hit@1"])
