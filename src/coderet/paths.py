@@ -63,9 +63,9 @@ def result(benchmark: str, name: str, stage: str | None = None) -> Path:
     return RESULTS / benchmark / f"{name}.json" if stage is None else RESULTS / benchmark / name / f"{stage}.json"
 
 
-def exported(run: str, task: str) -> Path:
-    """The result of a run on a task, in mteb's form."""
-    return EXPORTS / "mteb" / run / f"{task}.json"
+def exported(form: str, *parts: str) -> Path:
+    """What is written in another tool's form."""
+    return Path(EXPORTS, form, *parts)
 
 
 def training_result(retriever: str) -> Path:

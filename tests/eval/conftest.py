@@ -23,9 +23,9 @@ def run(root):
 
     surroundings = {name: value for name, value in os.environ.items() if not name.startswith("MLFLOW_")}
 
-    def script(name, **environment):
+    def script(name, *arguments, **environment):
         return subprocess.run(
-            [sys.executable, str(ROOT / "eval" / f"{name}.py")],
+            [sys.executable, str(ROOT / "eval" / f"{name}.py"), *arguments],
             cwd=root,
             env={**surroundings, "PYTHONPATH": str(ROOT / "src"), **environment},
             capture_output=True,

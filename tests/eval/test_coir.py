@@ -245,14 +245,14 @@ def test_mteb_reads_back_what_is_exported_of_its_protocol(scored, monkeypatch, c
     monkeypatch.chdir(scored)
     monkeypatch.setattr(coir, "BENCHMARKS", coir.benchmarks(TASKS))
     for name in ("apps", "codesearchnet"):
-        stage("eval/export", f"mteb-{name}", "tiny")
+        stage("eval/export_mteb", f"mteb-{name}", "tiny")
         path = Path(capsys.readouterr().out.strip())
         assert path == Path("eval/exports/mteb/tiny", f"{TASKS[name].mteb_name}.json")
         result = mteb.TaskResult.from_disk(path)
         assert result.dataset_revision == TASKS[name].revision and result.evaluation_time > 0
         assert result.get_score() == pytest.approx(score(scored, f"mteb-{name}")["all"]["ndcg@10"]["value"], abs=1e-6)
     with pytest.raises(DataError, match="the result of tiny on coir-apps is by coir-2024; only benchmarks of mteb's"):
-        stage("eval/export", "coir-apps", "tiny")
+        stage("eval/export_mteb", "coir-apps", "tiny")
 
 
 def test_two_results_are_contrasted_choice_by_choice(scored, monkeypatch, capsys):

@@ -18,7 +18,7 @@ def main(benchmark: str, run: str) -> None:
             revision=reports.revision_of(spec.source, facts.files, released.OFFICIAL),
             seconds=reports.seconds_of(results.of(run, benchmark, "index"), results.of(run, benchmark, "search")),
         )
-        path = paths.exported(run, result.task_name)
+        path = paths.exported("mteb", run, f"{result.task_name}.json")
         with store.new_file(path) as draft:
             result.to_disk(draft)
         print(path)
