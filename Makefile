@@ -25,6 +25,7 @@ log: $(READY)    ## Copy what is not yet there into MLflow
 	cd $(HOME_OF_PRESET) && python $(CURDIR)/eval/log.py
 
 data: $(READY)   ## Find or fetch the files of a benchmark, and say what is missing: make data BENCHMARK=odex
+	@test -n "$(BENCHMARK)" || { echo "which? make data BENCHMARK=<a name under benchmarks in $(HOME_OF_PRESET)/params.yaml>" >&2; exit 2; }
 	cd $(HOME_OF_PRESET) && python $(CURDIR)/eval/gather.py $(BENCHMARK)
 
 docs: $(READY)   ## Write docs/benchmarks.md from the records of the benchmarks

@@ -8,16 +8,14 @@ import sys
 from pathlib import Path
 
 from coderet import reports, stage
-from coderet.corpora import store
 
 
 def main(one: str, other: str) -> None:
-    scores = [store.read_json(Path(each)) for each in (one, other)]
+    scores = [reports.read_score(Path(each)) for each in (one, other)]
     found = reports.contrasts(*scores)
     for each in found:
         print(each)
-    values = [score["all"][score["headline"]]["value"] for score in scores]
-    print(f"{scores[0]['headline']}: {values[0]:.5f} | {values[1]:.5f}")
+    print(reports.headlines(*scores))
     if any(each.name in score["choices"] for each in found for score in scores):
         print("warning: their protocols differ, so the figures do not compare the systems alone", file=sys.stderr)
 

@@ -11,6 +11,9 @@ from coderet import stage
         (OSError(errno.ENOSPC, "No space left on device", "data/runs"), "make room and run it again"),
         (OSError("7404 requested and 7136 written"), "make room and run it again"),
         (PermissionError(errno.EACCES, "Permission denied", "data/runs"), "the right to write there"),
+        (NotADirectoryError(errno.ENOTDIR, "Not a directory", "data/raw/b/x"), "move it away"),
+        (IsADirectoryError(errno.EISDIR, "Is a directory", "data/raw/b/x"), "move it away"),
+        (FileExistsError(errno.EEXIST, "File exists", "data/raw/b"), "move it away"),
         (KeyboardInterrupt(), "interrupted"),
     ],
 )

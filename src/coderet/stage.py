@@ -28,9 +28,11 @@ INTERRUPTED = 130
 
 _NO_SPACE = "the results of earlier runs are as they were; make room and run it again"
 _NO_RIGHTS = "give this user the right to write there, or run in a folder of its own"
+_IN_THE_WAY = "a file lies where a folder is wanted, or the other way round: move it away"
 _ADVICE = {errno.ENOSPC: _NO_SPACE, errno.EDQUOT: _NO_SPACE} | dict.fromkeys(
     (errno.EROFS, errno.EACCES, errno.EPERM), _NO_RIGHTS
 )
+_ADVICE |= dict.fromkeys((errno.ENOTDIR, errno.EISDIR, errno.EEXIST), _IN_THE_WAY)
 
 
 def run(main: Callable[..., None]) -> None:

@@ -60,3 +60,7 @@ def test_a_file_is_found_plain_gzipped_and_inside_a_wheel(tmp_path):
     assert archives.find(tmp_path, "x.jsonl") == b"inside"
     (tmp_path / "x.jsonl").write_bytes(b"plain")
     assert archives.find(tmp_path, "x.jsonl") == b"plain"
+    whole = gzip.compress(b"inside")
+    (tmp_path / "y.jsonl.gz").write_bytes(whole[:10] + b"\xff" * 3 + whole[13:])
+    with pytest.raises(DataError, match=r"y.jsonl.gz is not whole"):
+        archives.find(tmp_path, "y.jsonl")

@@ -95,6 +95,17 @@ def test_a_gzip_file_cut_short_is_refused(tmp_path):
         collected(tmp_path)
 
 
+def test_a_gzip_file_with_wrong_bytes_in_its_middle_is_refused(tmp_path):
+    folder(tmp_path, zipped=True)
+    for name in ("corpus.jsonl.gz", "qrels/test.tsv.gz"):
+        path = tmp_path / "raw" / "mine" / name
+        whole = path.read_bytes()
+        path.write_bytes(whole[:10] + b"\xff" * 20 + whole[30:])
+        with pytest.raises(DataError, match="is it whole and UTF-8"):
+            collected(tmp_path)
+        path.write_bytes(whole)
+
+
 def test_a_dataset_exported_to_beir_reads_back_the_same(tmp_path):
     folder(tmp_path)
     first = collected(tmp_path)

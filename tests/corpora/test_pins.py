@@ -43,6 +43,7 @@ def test_no_name_leads_out_of_the_folder():
     [
         (f"whel:a==1#sha256={A}", "known: wheel, sdist, hub, file, url. Did you mean wheel?"),
         ("sympy", "begins with no known kind"),
+        ("official", "is the only line of a benchmark's source"),
         ("wheel:a>=1", "not of the form wheel:<name>==<version>"),
         ("wheel:a[extra]==1", "not of the form"),
         ("wheel:a==1#sha256=abc", "64 hex digits, found 'abc'"),

@@ -70,6 +70,27 @@ def test_a_line_that_is_no_json_is_named(tmp_path):
         list(released.json_lines(tmp_path, "bad.jsonl"))
 
 
+@pytest.mark.parametrize("bad", [rb'{"a": "\ud800"}', rb'{"a": "\uDC00 b"}', b'{"a": ' + b"[" * 100_000])
+def test_json_that_no_column_takes_or_without_end_is_named(tmp_path, bad):
+    _put(tmp_path, "bad.jsonl", rb'{"a": "\ud83d\ude00"}' + b"\n" + bad)
+    with pytest.raises(DataError, match=r"bad.jsonl, line 2 is not JSON that can be read"):
+        list(released.json_lines(tmp_path, "bad.jsonl"))
+    _put(tmp_path, "bad.json", bad)
+    with pytest.raises(DataError, match=r"bad.json is not JSON that can be read"):
+        released.json_whole(tmp_path, "bad.json")
+
+
+def test_a_mirror_that_is_no_folder_is_told_instead_of_missing_files(tmp_path, monkeypatch):
+    monkeypatch.setenv(released.MIRROR, str(tmp_path / "nowhere"))
+    with pytest.raises(DataError, match=r"CODERET_DATA names .*nowhere, which is no folder"):
+        released.mirror()
+
+
+def test_official_files_of_a_kind_that_has_none_are_an_error(tmp_path):
+    with pytest.raises(DataError, match=r"my-data is of a kind that names no files .* name its files under source"):
+        released.require([], "my-data", tmp_path)
+
+
 def test_a_whole_file_of_json(tmp_path):
     _put(tmp_path, "whole.json.gz", json.dumps({"k": [1]}).encode())
     assert released.json_whole(tmp_path, "whole.json") == {"k": [1]}

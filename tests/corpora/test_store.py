@@ -119,7 +119,7 @@ def test_the_digest_of_a_corpus_does_not_depend_on_the_order_it_came_in(tmp_path
     [
         ({"documents": ("a", "b", "a")}, "1 document ids stand twice, 'a' among them"),
         ({"documents": ("a", "b", "")}, "a document has an empty id"),
-        ({"queries": ("q1", "q1")}, "1 query ids stand twice"),
+        ({"queries": ("q1", "q1")}, "1 query ids stand twice, 'q1' among them"),
         ({"queries": ("q1", "")}, "a query has an empty id"),
         ({"gold": (("q1", "nowhere"),)}, "1 of 1 judgements name documents that there are not, 'nowhere' among them"),
         ({"gold": (("nobody", "a"),)}, "1 of 1 judgements name queries that there are not, 'nobody' among them"),
@@ -145,6 +145,12 @@ def test_a_grade_that_is_not_a_number_is_refused(tmp_path):
     bad = draft()._replace(qrels=qrels_table(["q1"], ["a"], [float("nan")]))
     with pytest.raises(DataError, match="1 judgements have a grade that is not a number"):
         store.write_benchmark(tmp_path / "b", [bad])
+
+
+@pytest.mark.parametrize(("change", "said"), [({"documents": ()}, "2 queries and 0 d"), ({"queries": ()}, "0 queries")])
+def test_questions_without_judgements_need_questions_and_documents(tmp_path, change, said):
+    with pytest.raises(DataError, match=rf"only has {said}.* wanted some of both"):
+        store.write_benchmark(tmp_path / "b", [draft(**change, gold=())._replace(judged=False)])
 
 
 def test_a_run_reads_back_as_it_was_written(tmp_path):

@@ -314,6 +314,7 @@ def test_an_answer_in_another_order_is_put_right_by_its_places(model):
         (lambda data: [each | {"embedding": [1, 2]} for each in data], "a vector of 2 dimensions; dim says 3"),
         (lambda data: [each | {"embedding": None} for each in data], "a vector that is no list of numbers"),
         (lambda data: [each | {"embedding": [1, None, 3]} for each in data], "a vector that is no list of numbers"),
+        (lambda data: [each | {"embedding": "123"} for each in data], "a vector that is no list of numbers"),
         (lambda data: [each | {"embedding": [1, float("nan"), 3]} for each in data], "a vector that is not finite"),
         (lambda data: [each | {"embedding": [1, 1e300, 3]} for each in data], "a vector that is not finite"),
         (lambda data: {"no": "list"}, "an answer without vectors"),
@@ -343,7 +344,11 @@ def test_an_answer_of_another_form_is_an_error(model, body):
 # A server in trouble
 
 
-@pytest.mark.parametrize("behaviour", [refuse(500), refuse(503), refuse(429), cut_off, hang_up], ids=repr)
+def nest(handler: Any, payload: dict[str, Any]) -> None:
+    send(handler, 200, b"[" * 100_000)
+
+
+@pytest.mark.parametrize("behaviour", [refuse(500), refuse(503), refuse(429), cut_off, hang_up, nest], ids=repr)
 def test_a_server_in_trouble_is_asked_again(model, behaviour):
     model.behaviours = [behaviour, behaviour]
     assert np.array_equal(api(model).encode_documents(TEXTS), expected(TEXTS))
@@ -502,6 +507,16 @@ def test_a_request_that_was_refused_costs_nothing_and_one_without_an_answer_coun
     encoder = api(model, byte_tokenizer)
     encoder.encode_documents(pa.array(["12345"]))
     assert encoder.spending["api_tokens"] == 10 and encoder.spending_in_all["api_total_tokens"] == 10 + 5
+
+
+def test_a_count_of_tokens_that_is_no_number_is_taken_as_not_said(model, byte_tokenizer):
+    def endless(handler, payload):
+        send(handler, 200, answer(payload) | {"usage": {"total_tokens": float("inf")}})
+
+    model.behaviours = [endless]
+    encoder = api(model, byte_tokenizer)
+    encoder.encode_documents(pa.array(["12345"]))
+    assert encoder.spending["api_tokens"] == 5
 
 
 def test_ledgers_of_several_processes_share_one_limit(tmp_path):

@@ -1,7 +1,12 @@
 """Case D4: where two results were decided differently, that is said choice by choice."""
 
+import json
+
+import pytest
+
 from coderet.benchmarks import coir
-from coderet.reports import all_warnings, contrasts
+from coderet.records import DataError
+from coderet.reports import all_warnings, contrasts, headlines, read_score
 from coderet.reports.results import Results
 
 
@@ -34,3 +39,23 @@ def test_results_of_one_benchmark_by_different_choices_are_warned_of():
     )
     assert "own-id documents: removed | kept" in warning
     assert all_warnings(Results(("b",), ("old",), stages=stages)) == []
+
+
+def figure(metric, value):
+    return {"headline": metric, "all": {metric: {"value": value}} if metric else {}, "choices": {}, "settings": {}}
+
+
+def test_headlines_of_two_metrics_are_never_told_as_one():
+    assert headlines(figure("mrr", 0.5), figure("mrr", 0.25)) == "mrr: 0.50000 | 0.25000"
+    assert headlines(figure("ndcg@10", 0.5), figure("mrr", 0.25)) == "ndcg@10 | mrr: 0.50000 | 0.25000"
+    assert headlines(figure("mrr", 0.5), figure("", 0.0)) == "mrr | nothing is judged: 0.50000 | (not said)"
+
+
+@pytest.mark.parametrize("other", [[], None, {}, {**figure("mrr", 0.5), "choices": [1]}, {"datasets": {}}])
+def test_a_file_that_is_no_result_of_scoring_is_refused(tmp_path, other):
+    path = tmp_path / "score.json"
+    path.write_text(json.dumps(figure("mrr", 0.5)))
+    assert read_score(path)["headline"] == "mrr"
+    path.write_text(json.dumps(other))
+    with pytest.raises(DataError, match=r"score.json is no result of scoring; wanted eval/results"):
+        read_score(path)

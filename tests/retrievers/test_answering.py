@@ -60,3 +60,10 @@ def test_lone_queries_are_asked_one_at_a_time_and_the_first_ones_are_not_timed()
     searcher = Looked(dataset.corpus)
     assert len(lone_queries(searcher, dataset, 1, 5, 1)) == 1
     assert searcher.batches == [1, 1]
+
+
+def test_queries_alone_are_searched_as_deep_as_those_in_batches_and_no_deeper_than_the_corpus():
+    dataset = code_to_code(True)
+    searcher = Looked(dataset.corpus)
+    lone_queries(searcher, dataset, 2**31 - 1, 1, 0)
+    assert searcher.depths == [3]

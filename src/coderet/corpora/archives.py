@@ -4,6 +4,7 @@ A source keeps what it fetched as it came: fifty wheels are fifty files for DVC 
 """
 
 import gzip
+import lzma
 import tarfile
 import zipfile
 import zlib
@@ -79,7 +80,7 @@ def _reading(path: Path) -> Iterator[None]:
         raise DataError(f"{path} is neither a folder nor an archive ({', '.join(ZIPS + TARBALLS)})")
     try:
         yield
-    except (zipfile.BadZipFile, tarfile.TarError, EOFError, OSError, zlib.error) as error:
+    except (zipfile.BadZipFile, tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError, RuntimeError) as error:
         raise DataError(f"{path} cannot be read ({error}); remove it and run: dvc repro") from None
 
 
@@ -88,5 +89,5 @@ def _plain(name: str, content: bytes) -> bytes:
         return content
     try:
         return gzip.decompress(content)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{name} is not whole ({error}); fetch it again") from None

@@ -6,6 +6,7 @@ each may be gzipped. TREC runs: `query Q0 document rank score tag`.
 
 import gzip
 import json
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -157,7 +158,7 @@ def _json_lines(path: Path) -> Iterator[tuple[dict[str, Any], str]]:
                     if not isinstance(row, dict):
                         raise DataError(f"{path}:{number} is {line.strip()[:60]!r}; wanted a JSON object")
                     yield row, f"{path}:{number}"
-    except (EOFError, OSError, UnicodeDecodeError) as error:
+    except (EOFError, OSError, UnicodeDecodeError, zlib.error) as error:
         raise DataError(f"{path} cannot be read after line {number} ({error}); is it whole and UTF-8?") from None
 
 
@@ -166,7 +167,7 @@ def _numbered(lines: IO[str], path: Path) -> Iterator[tuple[int, str]]:
     try:
         for number, line in enumerate(lines, 1):
             yield number, line
-    except (EOFError, OSError, UnicodeDecodeError) as error:
+    except (EOFError, OSError, UnicodeDecodeError, zlib.error) as error:
         raise DataError(f"{path} cannot be read after line {number} ({error}); is it whole and UTF-8?") from None
 
 

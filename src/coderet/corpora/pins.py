@@ -71,6 +71,11 @@ def parse(spec: str) -> Source:
     if not isinstance(spec, str):
         raise SourceError(f"a source is {spec!r}; wanted a line such as {FORMS['wheel']}")
     kind, colon, rest = spec.strip().partition(":")
+    if kind == "official":
+        raise SourceError(
+            f"{spec!r} stands for all files that a benchmark's own record names, so it is the only line of a "
+            "benchmark's source; take the other lines out, or name every file by a line of its own"
+        )
     if not colon or kind not in KINDS:
         raise SourceError(f"{spec!r} begins with no known kind; known: {', '.join(KINDS)}.{nearest(kind, KINDS)}")
     place, mark, pin = rest.rpartition("#sha256=") if "#sha256=" in rest else (rest, "", "")

@@ -45,8 +45,10 @@ class Found:
 
 
 def mirror() -> Path | None:
-    """The folder that the environment names as the mirror, None if it names none."""
+    """The folder that the environment names as the mirror, None if it names none; DataError if it is no folder."""
     named = os.environ.get(MIRROR, "")
+    if named and not Path(named).is_dir():
+        raise DataError(f"{MIRROR} names {Path(named).absolute()}, which is no folder; mend it, or unset it")
     return Path(named) if named else None
 
 
@@ -60,7 +62,12 @@ def gather(files: Sequence[Released], folder: Path, mirror: Path | None = None) 
 
 
 def require(found: Sequence[Found], benchmark: str, folder: Path) -> None:
-    """DataError that names every missing file and where it comes from."""
+    """DataError that names every missing file and where it comes from, or if no file is named at all."""
+    if not found:
+        raise DataError(
+            f"{benchmark} is of a kind that names no files of its own, so `source: [{OFFICIAL}]` stands for nothing; "
+            "name its files under source in params.yaml"
+        )
     missing = [each for each in found if each.state == "missing"]
     if missing:
         there = ", ".join(sorted(each.name for each in folder.iterdir())[:_NAMED]) if folder.is_dir() else ""
@@ -180,10 +187,7 @@ def json_lines(folder: Path, name: str) -> Iterator[dict[str, Any]]:
         for number, line in enumerate(content, 1):
             if not line.strip():
                 continue
-            try:
-                record = json.loads(line)
-            except ValueError as error:
-                raise DataError(f"{folder / name}, line {number} is not JSON ({error}); fetch the file again") from None
+            record = _parsed(line, f"{folder / name}, line {number}")
             if not isinstance(record, dict):
                 raise DataError(f"{folder / name}, line {number} is {type(record).__name__}, wanted an object")
             yield record
@@ -192,10 +196,17 @@ def json_lines(folder: Path, name: str) -> Iterator[dict[str, Any]]:
 def json_whole(folder: Path, name: str) -> Any:
     """What a file of JSON holds."""
     with opened(folder, name) as content:
-        try:
-            return json.load(content)
-        except ValueError as error:
-            raise DataError(f"{folder / name} is not JSON ({error}); fetch the file again") from None
+        return _parsed(content.read(), str(folder / name))
+
+
+def _parsed(content: bytes, place: str) -> Any:
+    try:
+        value = json.loads(content)
+        if b"\\ud" in content or b"\\uD" in content:  # half of a surrogate pair is no character, and no column takes it
+            json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{place} is not JSON that can be read ({error}); fetch the file again") from None
+    return value
 
 
 def json_array(folder: Path, name: str, fields: Mapping[str, type | tuple[type, ...]]) -> list[dict[str, Any]]:

@@ -259,10 +259,13 @@ def _check(draft: Draft, corpus: Corpus) -> None:
     check_schema(draft.queries, QUERIES, f"queries of {draft.name}")
     check_schema(draft.qrels, QRELS, f"qrels of {draft.name}")
     ids = draft.queries["id"]
-    if len(ids) and (ids.null_count or pc.any(pc.equal(ids, "")).as_py()):
+    if ids.null_count or pc.any(pc.equal(ids, "")).as_py():
         raise DataError(f"{draft.name}: a query has an empty id; give every query one")
     if pc.count_distinct(ids).as_py() != len(ids):
-        raise DataError(f"{draft.name}: {len(ids) - pc.count_distinct(ids).as_py()} query ids stand twice")
+        counts = pc.value_counts(ids.combine_chunks())
+        example = counts.field("values").filter(pc.greater(counts.field("counts"), 1))[0].as_py()
+        twice = len(ids) - len(counts)
+        raise DataError(f"{draft.name}: {twice} query ids stand twice, {example!r} among them; make ids distinct")
     grades = draft.qrels["grade"].to_numpy()
     if not np.isfinite(grades).all():
         raise DataError(
@@ -290,6 +293,11 @@ def _check(draft: Draft, corpus: Corpus) -> None:
     judgements = draft.qrels.select(["query_id", "document_id"])
     if judgements.group_by(["query_id", "document_id"]).aggregate([]).num_rows != judgements.num_rows:
         raise DataError(f"{draft.name}: some query and document are judged twice; keep one grade for each")
+    if not len(ids) or not len(corpus):
+        raise DataError(
+            f"{draft.name} has {len(ids)} queries and {len(corpus)} documents; wanted some of both: a file is empty or "
+            "not whole, fetch it again"
+        )
 
 
 def datasets(folder: Path) -> list[str]:

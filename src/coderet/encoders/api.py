@@ -315,6 +315,8 @@ class Api:
             places = list(range(wanted))
         vectors = np.empty((wanted, self.dim), np.float32)
         for place, (_, row) in zip(places, found, strict=True):
+            if not isinstance(row, list):  # a text of digits would be read as numbers
+                raise self._bad("a vector that is no list of numbers")
             try:
                 with np.errstate(over="ignore"):
                     vector = np.array([float(each) for each in row], np.float32)

@@ -1,5 +1,6 @@
 """The words that servers of embeddings speak: what a request says, and where its answer holds vectors and tokens."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -69,7 +70,8 @@ def _billed_units(answer: Any) -> int | None:
 
 def _number(said: Mapping[str, Any] | None, name: str) -> int | None:
     found = (said or {}).get(name)
-    return int(found) if isinstance(found, int | float) and not isinstance(found, bool) and found >= 0 else None
+    number = isinstance(found, int | float) and not isinstance(found, bool) and math.isfinite(found) and found >= 0
+    return int(found) if number else None
 
 
 DIALECTS = {

@@ -193,7 +193,7 @@ class _Bearer(AuthBase):
 def _parsed(body: bytes) -> Any:
     try:
         return json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):  # the latter: nested without end
         raise _Trouble("its answer is not whole JSON", counted=True) from None
 
 

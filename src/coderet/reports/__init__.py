@@ -4,7 +4,7 @@
 both, `report` the page that `as_markdown` and `as_html` put into words.
 """
 
-from coderet.reports.choices import contrasts
+from coderet.reports.choices import contrasts, headlines, read_score
 from coderet.reports.comparison import all_warnings, differences
 from coderet.reports.groups import group_means
 from coderet.reports.html import as_html
@@ -25,8 +25,10 @@ __all__ = [
     "differences",
     "group_means",
     "hardware",
+    "headlines",
     "published_rows",
     "read",
+    "read_score",
     "report",
     "revision_of",
     "seconds_of",

@@ -5,11 +5,15 @@ A result's choices are those of its benchmark's protocol, how its means are take
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from coderet.corpora import store
+from coderet.records import DataError
 from coderet.reports.results import Json, Results
 
 NOT_SAID = "(not said)"
+_OF_A_SCORE = ("all", "choices", "settings")
 _OF_THE_RESULT = ("benchmark", "system", "headline", "mean", "confidence")
 
 
@@ -23,6 +27,26 @@ class Contrast:
 
     def __str__(self) -> str:
         return f"{self.name}: {self.one} | {self.other}"
+
+
+def read_score(path: Path) -> Json:
+    """The score.json in path; DataError if it is another file."""
+    score = store.read_json(path)
+    told = isinstance(score, Mapping) and all(isinstance(score.get(name), Mapping) for name in _OF_A_SCORE)
+    if not told or not isinstance(score.get("headline"), str):
+        raise DataError(f"{path} is no result of scoring; wanted eval/results/<benchmark>/<run>/score.json")
+    return dict(score)
+
+
+def headlines(one: Json, other: Json) -> str:
+    """The headline figures of two results in one line, which names both metrics where they are two."""
+    names = dict.fromkeys(each["headline"] or "nothing is judged" for each in (one, other))
+    return f"{' | '.join(names)}: {_headline(one)} | {_headline(other)}"
+
+
+def _headline(score: Json) -> str:
+    figure = score["all"].get(score["headline"])
+    return f"{figure['value']:.5f}" if figure else NOT_SAID
 
 
 def contrasts(one: Json, other: Json) -> list[Contrast]:

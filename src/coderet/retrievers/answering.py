@@ -16,7 +16,7 @@ def answer(searcher: Searcher, dataset: Dataset, depth: int, batch: int) -> tupl
     documents were among its hits still gets depth of them. batch is how many queries are searched at once.
     """
     texts, corpus = dataset.queries.texts, dataset.corpus
-    deeper = min(depth + dataset.queries.largest_exclusion, len(corpus))
+    deeper = _deeper(dataset, depth)
     rows = np.full((len(texts), deeper), NO_HIT, np.int64)
     scores = np.full((len(texts), deeper), -np.inf, np.float32)
     seconds = []
@@ -42,4 +42,10 @@ def lone_queries(searcher: Searcher, dataset: Dataset, depth: int, queries: int,
     lone = [texts.slice(place, 1) for place in range(min(queries + warm_up, len(texts)))]
     if not lone:
         return np.empty(0)
-    return efficiency.latencies(lambda text: searcher.search(text, depth), lone, min(warm_up, len(lone) - 1))
+    deeper = _deeper(dataset, depth)
+    return efficiency.latencies(lambda text: searcher.search(text, deeper), lone, min(warm_up, len(lone) - 1))
+
+
+def _deeper(dataset: Dataset, depth: int) -> int:
+    """How deep is searched: by the largest exclusion beyond depth, but no deeper than there are documents."""
+    return min(depth + dataset.queries.largest_exclusion, len(dataset.corpus))

@@ -23,9 +23,10 @@ def against_flat(dataset: Dataset, searcher: Searcher, depth: int) -> dict[str, 
         return {}
     chosen = np.unique(np.linspace(0, len(texts) - 1, min(QUERIES, len(texts))).astype(np.int64))
     asked = texts.take(pa.array(chosen))
-    found, _ = searcher.search(asked, depth)
+    deepest = min(depth, len(dataset.corpus))
+    found, _ = searcher.search(asked, deepest)
     with searcher.exactly() as exact:  # type: ignore[attr-defined]
-        wanted, _ = exact.search(asked, depth)
+        wanted, _ = exact.search(asked, deepest)
     return {f"recall_against_flat@{k}": share(found[:, :k], wanted[:, :k]) for k in sorted({min(SHORT, depth), depth})}
 
 
