@@ -51,9 +51,18 @@ def test_the_400_of_release_1_are_read_from_the_hubs_layout(tmp_path, solutions)
     assert draft.queries["id"].to_pylist() == ["1873_A__1873", "abc301_a__abc301"] and draft.queries_expected == 400
 
 
+def test_a_question_without_text_is_not_asked_as_none(tmp_path, solutions):
+    place = tmp_path / "livecodebench" / "code_generation" / "data"
+    place.mkdir(parents=True)
+    lacking = [QUESTIONS[0], QUESTIONS[1] | {"question_content": None}]
+    pq.write_table(pa.Table.from_pylist(lacking), place / "test-00000-of-00001.parquet")
+    with pytest.raises(DataError, match="a question lacks one of question_id, contest_id, question_content"):
+        list(benchmark("livecodebench").collect(tmp_path))
+
+
 def test_another_file_is_refused(write_lines, solutions):
     folder = write_lines("livecodebench/problems_2023-05_2024-12.jsonl", [{"prompt": "x"}])
-    with pytest.raises(DataError, match="wanted question_id, contest_id, question_content"):
+    with pytest.raises(DataError, match=r"has no question_id as it should be, but \['prompt'\]"):
         list(benchmark("livecodebench-873").collect(folder))
 
 

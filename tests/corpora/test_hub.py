@@ -179,3 +179,31 @@ def test_a_readme_cannot_lead_out_of_the_folder(folder):
 def test_many_rows_come_in_batches(tmp_path):
     parquet(tmp_path, "data/train-00000-of-00001.parquet", *map(str, range(hub.ROWS_A_BATCH + 1)))
     assert [len(batch) for batch in hub.batches(tmp_path, "default", "train")] == [hub.ROWS_A_BATCH, 1]
+
+
+def test_json_of_ids_that_are_numbers_and_texts_and_of_half_characters_is_refused(tmp_path):
+    path = tmp_path / "train.jsonl"
+    for line, said in (
+        ('{"_id": 1}\n{"_id": "1"}\n', r"train.jsonl has a column of several types"),
+        ('{"_id": "\\ud800"}\n', r"train.jsonl holds half of a surrogate pair"),
+        ('{"_id": ' + "[" * 100_000, r"train.jsonl, after 0 rows: not whole or not JSON"),
+    ):
+        path.write_text(line)
+        with pytest.raises(DataError, match=said):
+            ids(tmp_path, "default", "train")
+
+
+def test_a_column_of_lists_is_no_text_and_a_grade_is_a_number():
+    batch = pa.RecordBatch.from_pydict({"text": [["a"]], "score": ["good"], "id": [7]})
+    assert hub.column(batch, "id", pa.large_string()).to_pylist() == ["7"]
+    with pytest.raises(DataError, match="the column text holds list.*, which cannot be read as large_string"):
+        hub.column(batch, "text", pa.large_string())
+    with pytest.raises(DataError, match="the column score holds string, which cannot be read as float"):
+        hub.column(batch, "score", pa.float32())
+
+
+@pytest.mark.parametrize(("text", "said"), [(b"\xff\xfe", "cannot be read"), (None, "which is no pattern of files")])
+def test_a_readme_that_says_nothing_readable_is_refused(folder, text, said):
+    (folder / "README.md").write_bytes(text or CONFIGS.replace("data/test-*", "data/**x").encode())
+    with pytest.raises(DataError, match=said):
+        hub.configs(folder)

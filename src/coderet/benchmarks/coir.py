@@ -237,14 +237,14 @@ def _qrels(place: _Place) -> pa.Table:
     dash = "-" if "query-id" in place.columns else "_"
     names = [f"query{dash}id", f"corpus{dash}id", "score"]
     parts = [
-        qrels_table(_strings(batch, names[0]), _strings(batch, names[1]), pc.cast(batch["score"], pa.float32()))
+        qrels_table(_strings(batch, names[0]), _strings(batch, names[1]), hub.column(batch, "score", pa.float32()))
         for batch in place.batches(names)
     ]
     return pa.concat_tables(parts).combine_chunks() if parts else qrels_table([], [])
 
 
 def _strings(batch: pa.RecordBatch, column: str) -> pa.Array:
-    return pc.cast(batch[column], pa.large_string())
+    return hub.column(batch, column, pa.large_string())
 
 
 def _texts(batch: pa.RecordBatch, id_name: str, place: _Place) -> pa.Array:

@@ -144,7 +144,9 @@ def _text(value: str) -> pa.Scalar:
 def _of_hub(folder: Path, split: str) -> Iterator[pa.RecordBatch]:
     name = {"valid": "validation"}.get(split, split)
     for batch in hub.batches(folder / HUB, LANGUAGE, name, _OF_HUB):
-        yield pa.RecordBatch.from_arrays([batch[each].cast(pa.large_string()) for each in _OF_HUB], names=COLUMNS)
+        yield pa.RecordBatch.from_arrays(
+            [hub.column(batch, each, pa.large_string()) for each in _OF_HUB], names=COLUMNS
+        )
 
 
 def _of_shards(folder: Path, split: str) -> Iterator[pa.RecordBatch]:

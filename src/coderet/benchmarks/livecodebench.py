@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
+
 from coderet.benchmarks import open_sources
 from coderet.corpora import hub
-from coderet.corpora.released import json_lines
+from coderet.corpora.released import check_fields, json_lines
 from coderet.records import QRELS, Benchmark, DataError, Draft, Released, queries_table
 
 HUB = "livecodebench/code_generation"
@@ -62,13 +64,15 @@ def _of_hub(folder: Path) -> Iterator[Question]:
     configs = hub.configs(place)
     config = configs[0] if len(configs) == 1 else hub.DEFAULT
     for batch in hub.batches(place, config, hub.split_or_only(place, config, _SPLIT), _FIELDS):
-        yield from ({name: str(value) for name, value in row.items()} for row in batch.to_pylist())
+        columns = [hub.column(batch, name, pa.large_string()) for name in _FIELDS]
+        if any(each.null_count for each in columns):
+            raise DataError(f"{place}: a question lacks one of {', '.join(_FIELDS)}; fetch the data set again")
+        yield from pa.RecordBatch.from_arrays(columns, names=list(_FIELDS)).to_pylist()
 
 
 def _given(folder: Path) -> Iterator[Question]:
     for record in json_lines(folder, GIVEN.name):
-        if not record.keys() >= set(_FIELDS):
-            raise DataError(f"{folder / GIVEN.name}: a record has {sorted(record)}, wanted {', '.join(_FIELDS)}")
+        check_fields(record, dict.fromkeys(_FIELDS, str), f"a record of {folder / GIVEN.name}")
         yield record
 
 

@@ -80,9 +80,9 @@ def _of_hub(place: Path) -> Iterator[pa.RecordBatch]:
     row = 0
     for batch in hub.batches(place, config, split, ["title", "text"] if has_title else ["text"]):
         ids = pa.array(map(str, range(row, row + len(batch))), pa.large_string())
-        text = pc.fill_null(batch["text"].cast(pa.large_string()), "")
+        text = pc.fill_null(hub.column(batch, "text", pa.large_string()), "")
         empty = pa.repeat(pa.scalar("", pa.large_string()), len(batch))
-        title = pc.fill_null(batch["title"].cast(pa.large_string()), "") if has_title else empty
+        title = pc.fill_null(hub.column(batch, "title", pa.large_string()), "") if has_title else empty
         row += len(batch)
         yield pa.RecordBatch.from_arrays([ids, title, text], schema=DOCUMENTS)
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import yaml
 
@@ -51,6 +52,17 @@ def batches(folder: Path, config: str, split: str, columns: Sequence[str] | None
     for path in files(folder, config, split):
         read = _parquet if path.suffix == ".parquet" else _json
         yield from read(path, columns)
+
+
+def column(batch: pa.RecordBatch, name: str, kind: pa.DataType) -> pa.Array:
+    """A column as kind; DataError where its values are no such thing, as lists are no text."""
+    try:
+        return pc.cast(batch[name], kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise DataError(
+            f"the column {name} holds {batch[name].type}, which cannot be read as {kind} ({error}); is it another data "
+            "set?"
+        ) from None
 
 
 def files(folder: Path, config: str, split: str) -> list[Path]:
@@ -119,12 +131,12 @@ def _head(folder: Path) -> dict[str, Any]:
     path = folder / "README.md"
     if not path.is_file():
         return {}
-    head = re.match(r"\s*---\s*\n(.*?)\n---\s*(?:\n|$)", path.read_text(encoding="utf-8-sig"), re.DOTALL)
     try:
+        head = re.match(r"\s*---\s*\n(.*?)\n---\s*(?:\n|$)", path.read_text(encoding="utf-8-sig"), re.DOTALL)
         said = yaml.safe_load(head[1]) if head else None
         entries = (said or {}).get("configs") or []
         return {str(each["config_name"]): each for each in entries}
-    except (yaml.YAMLError, AttributeError, KeyError, TypeError) as error:
+    except (yaml.YAMLError, UnicodeDecodeError, AttributeError, KeyError, TypeError) as error:
         raise DataError(f"the head of {path} cannot be read ({error}); fetch the file again") from None
 
 
@@ -153,7 +165,10 @@ def _matching(base: Path, pattern: str, where: str) -> list[Path]:
         raise DataError(f"{where}: README.md names {pattern!r}, which is not in the folder; wanted a path inside it")
     if pattern.endswith("**"):
         pattern += "/*"
-    return sorted(path for path in base.glob(pattern) if path.name.endswith(ENDINGS) and path.is_file())
+    try:
+        return sorted(path for path in base.glob(pattern) if path.name.endswith(ENDINGS) and path.is_file())
+    except ValueError as error:
+        raise DataError(f"{where}: README.md names {pattern!r}, which is no pattern of files ({error})") from None
 
 
 def _folders(folder: Path) -> dict[str, list[Path]]:
@@ -279,8 +294,10 @@ def _json_columns(path: Path) -> list[str]:
 def _batch(path: Path, rows: Sequence[Mapping[str, Any]]) -> pa.RecordBatch:
     try:
         return pa.RecordBatch.from_pylist(rows)
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         raise DataError(f"{path} has a column of several types ({error}); make them one") from None
+    except UnicodeEncodeError as error:
+        raise DataError(f"{path} holds half of a surrogate pair, which is no character ({error})") from None
 
 
 def _json_rows(path: Path) -> Iterator[dict[str, Any]]:
@@ -298,7 +315,7 @@ def _json_rows(path: Path) -> Iterator[dict[str, Any]]:
                     raise ValueError(f"{type(row).__name__} where an object is wanted")
                 read += 1
                 yield row
-    except (ValueError, EOFError, OSError, zlib.error) as error:
+    except (ValueError, RecursionError, EOFError, OSError, zlib.error) as error:
         raise DataError(f"{path}, after {read} rows: not whole or not JSON ({error}); fetch the file again") from None
 
 
