@@ -196,7 +196,7 @@ def test_json_of_ids_that_are_numbers_and_texts_and_of_half_characters_is_refuse
 def test_a_column_of_lists_is_no_text_and_a_grade_is_a_number():
     batch = pa.RecordBatch.from_pydict({"text": [["a"]], "score": ["good"], "id": [7]})
     assert hub.column(batch, "id", pa.large_string()).to_pylist() == ["7"]
-    with pytest.raises(DataError, match="the column text holds list.*, which cannot be read as large_string"):
+    with pytest.raises(DataError, match=r"the column text holds list.*, which cannot be read as large_string"):
         hub.column(batch, "text", pa.large_string())
     with pytest.raises(DataError, match="the column score holds string, which cannot be read as float"):
         hub.column(batch, "score", pa.float32())

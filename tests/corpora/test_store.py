@@ -141,6 +141,16 @@ def test_what_was_there_stays_when_the_new_benchmark_is_refused(tmp_path):
     assert store.read_corpus(tmp_path / "b", "only").ids.to_pylist() == ["c", "b", "a"]
 
 
+def test_a_document_or_a_query_without_text_is_refused(tmp_path):
+    """As joining tokens gives, where one of them is null."""
+    bad = draft()._replace(documents=[documents_batch(["a", "b"], ["", ""], ["x", None])])
+    with pytest.raises(DataError, match=r"only: 1 documents have no text, 'b' among them"):
+        store.write_benchmark(tmp_path / "b", [bad])
+    bad = draft()._replace(queries=queries_table(["q1", "q2"], [None, "x"]))
+    with pytest.raises(DataError, match=r"only: 1 queries have no text, 'q1' among them"):
+        store.write_benchmark(tmp_path / "b", [bad])
+
+
 def test_a_grade_that_is_not_a_number_is_refused(tmp_path):
     bad = draft()._replace(qrels=qrels_table(["q1"], ["a"], [float("nan")]))
     with pytest.raises(DataError, match="1 judgements have a grade that is not a number"):

@@ -120,6 +120,7 @@ def write_corpus(path: Path, documents: Iterable[pa.RecordBatch]) -> int:
         with _writer(unsorted, DOCUMENTS) as writer:
             for batch in documents:
                 check_schema(batch, DOCUMENTS, "a batch of documents")
+                _check_texts(batch, path.stem, "documents")
                 if batch.num_rows:
                     writer.write_batch(batch)
         digest = TableDigest(DOCUMENTS)
@@ -162,6 +163,13 @@ def _rows(table: pa.Table, rows: np.ndarray) -> pa.RecordBatch:
 def _writer(path: Path, schema: pa.Schema) -> Iterator[Any]:
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
         yield writer
+
+
+def _check_texts(table: pa.Table | pa.RecordBatch, name: str, what: str) -> None:
+    """DataError if a text is null, which is no text; the empty one is."""
+    if count := table["text"].null_count:
+        example = table["id"].filter(pc.is_null(table["text"]))[0].as_py()
+        raise DataError(f"{name}: {count} {what} have no text, {example!r} among them; give them one, if only ''")
 
 
 def _descending(ids: pa.ChunkedArray, name: str) -> pa.Array:
@@ -266,6 +274,7 @@ def _check(draft: Draft, corpus: Corpus) -> None:
         example = counts.field("values").filter(pc.greater(counts.field("counts"), 1))[0].as_py()
         twice = len(ids) - len(counts)
         raise DataError(f"{draft.name}: {twice} query ids stand twice, {example!r} among them; make ids distinct")
+    _check_texts(draft.queries, draft.name, "queries")
     grades = draft.qrels["grade"].to_numpy()
     if not np.isfinite(grades).all():
         raise DataError(
