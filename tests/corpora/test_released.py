@@ -89,6 +89,21 @@ def test_a_mirror_that_is_no_folder_is_told_instead_of_missing_files(tmp_path, m
 def test_official_files_of_a_kind_that_has_none_are_an_error(tmp_path):
     with pytest.raises(DataError, match=r"my-data is of a kind that names no files .* name its files under source"):
         released.require([], "my-data", tmp_path)
+    (tmp_path / "corpus.jsonl").write_text("put there by hand")
+    released.require([], "my-data", tmp_path)
+
+
+def test_a_folder_of_the_mirror_is_copied_whole_or_not_at_all(tmp_path):
+    """What is half there would count as done the next time: a folder of a hub has no hash to tell."""
+    folder = Released("hub/data/", None, how="from its hub")
+    _put(tmp_path / "mirror", "hub/data/a.jsonl")
+    (tmp_path / "mirror/hub/data/b.jsonl").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(DataError, match=r"hub/data cannot be copied whole"):
+        released.gather([folder], tmp_path / "raw", tmp_path / "mirror")
+    assert [path for path in (tmp_path / "raw").rglob("*") if path.is_file()] == []
+    (tmp_path / "nowhere").write_bytes(CONTENT)
+    (found,) = released.gather([folder], tmp_path / "raw", tmp_path / "mirror")
+    assert found.state == "copied" and (tmp_path / "raw/hub/data/b.jsonl").read_bytes() == CONTENT
 
 
 def test_a_whole_file_of_json(tmp_path):

@@ -23,7 +23,7 @@ from typing import IO, Any, Literal, cast
 
 from coderet.corpora import sources
 from coderet.corpora.pins import SourceError
-from coderet.corpora.store import new_file
+from coderet.corpora.store import new_file, new_folder
 from coderet.records import DataError, Released
 
 MIRROR = "CODERET_DATA"
@@ -62,11 +62,11 @@ def gather(files: Sequence[Released], folder: Path, mirror: Path | None = None) 
 
 
 def require(found: Sequence[Found], benchmark: str, folder: Path) -> None:
-    """DataError that names every missing file and where it comes from, or if no file is named at all."""
-    if not found:
+    """DataError that names every missing file and where it comes from, or if none is named and none is there."""
+    if not found and not (folder.is_dir() and any(folder.iterdir())):
         raise DataError(
             f"{benchmark} is of a kind that names no files of its own, so `source: [{OFFICIAL}]` stands for nothing; "
-            "name its files under source in params.yaml"
+            f"name its files under source in params.yaml, or put them into {folder}"
         )
     missing = [each for each in found if each.state == "missing"]
     if missing:
@@ -128,7 +128,11 @@ def _digest(path: Path) -> str:
 
 def _copy(here: Path, there: Path) -> None:
     if here.is_dir():
-        shutil.copytree(here, there)
+        try:
+            with new_folder(there) as draft:
+                shutil.copytree(here, draft, dirs_exist_ok=True)
+        except shutil.Error as error:
+            raise DataError(f"{here} cannot be copied whole ({error}); mend it, as where a link leads nowhere") from None
         return
     with new_file(there) as draft:
         shutil.copyfile(here, draft)
