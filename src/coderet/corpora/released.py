@@ -132,7 +132,9 @@ def _copy(here: Path, there: Path) -> None:
             with new_folder(there) as draft:
                 shutil.copytree(here, draft, dirs_exist_ok=True)
         except shutil.Error as error:
-            raise DataError(f"{here} cannot be copied whole ({error}); mend it, as where a link leads nowhere") from None
+            raise DataError(
+                f"{here} cannot be copied whole ({error}); mend it, as where a link leads nowhere"
+            ) from None
         return
     with new_file(there) as draft:
         shutil.copyfile(here, draft)
