@@ -70,8 +70,9 @@ def _billed_units(answer: Any) -> int | None:
 
 def _number(said: Mapping[str, Any] | None, name: str) -> int | None:
     found = (said or {}).get(name)
-    number = isinstance(found, int | float) and not isinstance(found, bool) and math.isfinite(found) and found >= 0
-    return int(found) if number else None
+    if not isinstance(found, int | float) or isinstance(found, bool) or not math.isfinite(found):
+        return None
+    return int(found) if found >= 0 else None
 
 
 DIALECTS = {
