@@ -17,7 +17,8 @@ def main(benchmark: str) -> None:
         facts = benchmarks.benchmark(spec.kind, f"{where}.kind")
         settings = fit_arguments(facts.collect, spec.settings, where)
         report = {}
-        for name in store.write_benchmark(folder, facts.collect(paths.raw(benchmark), **settings)):
+        drafts = facts.collect(paths.raw(benchmark), **settings)
+        for name in store.write_benchmark(folder, drafts, benchmarks.packages(facts, spec.source)):
             report[name], groups = census(store.read_dataset(folder, name))
             if groups is not None:
                 store.write_duplicates(folder, name, groups)

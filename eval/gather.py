@@ -23,7 +23,8 @@ def main(benchmark: str) -> None:
         settings = fit_arguments(facts.collect, spec.settings, where)
         found = released.gather(facts.files_of(settings), folder, released.mirror())
         for each in found:
-            print(each)
+            if each.state != "missing":  # `require` tells of those
+                print(each)
         released.require(found, benchmark, folder)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from coderet import paths, stage
-from coderet.corpora import cutting, mining, pins, store
+from coderet.corpora import cutting, mining, store
 from coderet.corpora.fingerprints import Threshold, fingerprint, first_copies
 from coderet.records import PAIRS, DataError
 
@@ -30,8 +30,8 @@ def main() -> None:
         threshold = Threshold(settings.set_jaccard, settings.multiset_jaccard, settings.min_fingerprint_tokens)
         prints = fingerprint(pairs["code"], pairs["language"])
         copies, copy_counts = first_copies(prints, threshold)
-        held_out = [pins.parse(pin).name for each in params.grid.benchmarks for pin in params.benchmarks[each].source]
         benchmarks = [paths.benchmark(each) for each in params.grid.benchmarks]
+        held_out = [package for each in benchmarks for package in store.packages(each)]
         clean, leaks = cutting.cut(pairs, prints, benchmarks, held_out, threshold, settings.leak_query_words)
         stays = clean & (copies == np.arange(len(copies)))
         fractions = {"train": 1 - settings.valid_fraction, "valid": settings.valid_fraction}

@@ -419,7 +419,8 @@ class Benchmark:
     files: what its raw files are, for `source: [official]`; chosen_files: further ones that turn on its settings, which
     it takes as `collect` does. choices: what was decided where a protocol leaves a choice;
     written into every result. queries and documents: how many there are, in words. defects: what is known to be wrong
-    with it, and what is done about that.
+    with it, and what is done about that. packages: names of the PyPI packages whose code its official files hold, from
+    which nothing is learned.
     """
 
     name: str
@@ -434,6 +435,7 @@ class Benchmark:
     queries: str = ""
     documents: str = ""
     defects: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
     published: Published | None = None
 
     def files_of(self, settings: Mapping[str, Any]) -> tuple[Released, ...]:

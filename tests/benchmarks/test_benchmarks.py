@@ -2,7 +2,7 @@
 
 import pytest
 
-from coderet import registry
+from coderet import benchmarks, registry
 from coderet.benchmarks import BENCHMARKS, benchmark, choices
 from coderet.metrics import ranking
 from coderet.metrics.scorecards import BLOCK_METRICS
@@ -35,3 +35,11 @@ def test_a_setting_that_is_empty_is_no_choice():
     cosqa = benchmark("coir-cosqa")
     assert choices(cosqa, {}) == dict(cosqa.choices)
     assert choices(cosqa, {"cutoffs": [1, 10]})["setting cutoffs"] == "1, 10"
+
+
+def test_what_a_benchmark_is_made_of_is_named_by_its_pins_or_by_its_record():
+    swebench = benchmarks.benchmark("swebench-lite-51")
+    assert {"flask", "requests", "pytest"} < set(benchmarks.packages(swebench, ["official"]))
+    pinned = ["wheel:dulwich==1.2.21#sha256=" + "0" * 64, "file:/data/mine"]
+    assert benchmarks.packages(benchmarks.benchmark("pypi"), pinned) == ["dulwich", "mine"]
+    assert benchmarks.packages(benchmarks.benchmark("mbpp"), ["official"]) == []

@@ -253,3 +253,8 @@ def test_a_dataset_of_questions_only_is_kept_if_it_says_so(tmp_path):
         store.write_benchmark(tmp_path / "b", [unjudged])
     store.write_benchmark(tmp_path / "b", [unjudged._replace(judged=False)])
     assert len(store.read_dataset(tmp_path / "b", "only").qrels) == 0
+
+
+def test_the_packages_that_a_benchmark_is_made_of_are_kept_with_it(tmp_path):
+    store.write_benchmark(tmp_path / "b", [draft()], ["flask", "attrs", "flask"])
+    assert store.packages(tmp_path / "b") == ["attrs", "flask"]

@@ -4,9 +4,11 @@ To add one, write the file and its line here; its entry in params.yaml says wher
 several records, made from one reader by different choices, keeps them in a mapping by name.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from coderet.corpora import pins
+from coderet.corpora.released import OFFICIAL
 from coderet.records import Benchmark
 from coderet.registry import load, named_arguments
 
@@ -96,6 +98,11 @@ def benchmark(kind: str, where: str = "") -> Benchmark:
     """The benchmark of that kind; UnknownName offers the nearest."""
     found: Benchmark | Mapping[str, Benchmark] = load(BENCHMARKS, kind, "benchmarks", where)
     return found[kind] if isinstance(found, Mapping) else found
+
+
+def packages(facts: Benchmark, source: Sequence[str]) -> list[str]:
+    """The packages that a benchmark is made of, by its source in params."""
+    return list(facts.packages) if tuple(source) == (OFFICIAL,) else [pins.parse(pin).name for pin in source]
 
 
 def choices(facts: Benchmark, settings: Mapping[str, Any]) -> dict[str, str]:

@@ -293,6 +293,7 @@ def _benchmark(
         collect=choices.collect,
         metrics=("ndcg@10", "mrr", "recall@10", "hit@1"),
         mean="datasets",
+        packages=("imagen-pytorch", "lightweight-mmm", "redframes", "tracr"),
         licence="MIT (RepoCoder); code: Apache-2.0, MIT, BSD-2-Clause, and CC-BY-NC-4.0 (omnivore)",
         source="RepoCoder's task files, and the repositories",
         files=files,

@@ -256,7 +256,7 @@ def _benchmark(name: str, choices: Choices, files: tuple[Released, ...], documen
         name=name,
         collect=choices.collect,
         metrics=("ndcg@10", "mrr", "recall@10", "hit@1"),
-        mean="datasets",
+        mean="queries",  # one an instance, so that instances weigh alike
         licence="MIT (SWE-bench); issues, patches and code under each repository's own licence",
         source="SWE-bench Lite, and the repositories at each instance's base commit",
         files=files,
@@ -273,6 +273,7 @@ def _benchmark(name: str, choices: Choices, files: tuple[Released, ...], documen
             "The paper guesses encodings and takes a placeholder for what it cannot read: here such files are Latin-1.",
             "Two problem statements differ between copies of SWE-bench Lite; this file's are taken.",
         ),
+        packages=tuple(re.split(r"/|__", name)[-1] for name in choices.repositories),
         published=Published("coderag_bench", "swebench_lite", differs),
     )
 

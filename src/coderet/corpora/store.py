@@ -41,6 +41,7 @@ ROWS_A_CHUNK = 65_536
 LARGEST_GRADE = 1000
 _INDEX = "datasets.json"
 _CORPORA = "corpora.json"
+_PACKAGES = "packages.json"
 _SETTINGS = b"settings"
 
 
@@ -205,11 +206,17 @@ def corpora(folder: Path) -> list[str]:
     return names
 
 
+def packages(folder: Path) -> list[str]:
+    """The packages that the benchmark in folder is made of, from which nothing may be learned."""
+    names: list[str] = read_json(folder / "corpora" / _PACKAGES)
+    return names
+
+
 # Benchmarks
 
 
-def write_benchmark(folder: Path, drafts: Iterable[Draft]) -> list[str]:
-    """Datasets to corpora/, queries/ and qrels/ under folder; returns their names.
+def write_benchmark(folder: Path, drafts: Iterable[Draft], packages: Iterable[str] = ()) -> list[str]:
+    """Datasets to corpora/, queries/ and qrels/ under folder; returns their names. packages: what they are made of.
 
     DataError if counts are not those expected, ids are empty or stand twice, a grade is not a number, or qrels name
     queries or documents that there are not. folder is written whole or not at all.
@@ -234,6 +241,7 @@ def write_benchmark(folder: Path, drafts: Iterable[Draft]) -> list[str]:
             raise DataError(f"{folder.name} gave no dataset at all")
         searched = [each["corpus"] for each in written if not each["mixed_of"]]
         write_json(new / "corpora" / _CORPORA, list(dict.fromkeys(searched)))
+        write_json(new / "corpora" / _PACKAGES, sorted(set(packages)))
         write_json(new / "queries" / _INDEX, written)
         write_json(new / "qrels" / _INDEX, judged)
     return [each["name"] for each in written]
