@@ -16,7 +16,6 @@ from coderet.retrievers.answering import answer, lone_queries
 def main(benchmark: str, retriever: str) -> None:
     with stage.open(benchmark=benchmark, retriever=retriever) as job:
         spec, timing, folder = job.params.retrievers[retriever], job.params.efficiency, paths.benchmark(benchmark)
-        datasets, names = {}, store.datasets(folder)
 
         def opened(name: str) -> tuple[Dataset, int]:
             dataset = store.read_dataset(folder, name, judged=False)
@@ -29,6 +28,7 @@ def main(benchmark: str, retriever: str) -> None:
             with efficiency.peak_memory() as memory:
                 fitted = retrievers.load(paths.retriever(retriever), spec.spec)
                 settings = {**spec.spec, **fitted.description}
+                datasets, names = {}, store.datasets(folder)
                 for name in names:
                     dataset, depth = opened(name)
                     if dataset.mixed_of:
