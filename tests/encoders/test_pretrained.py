@@ -242,7 +242,12 @@ def test_minilms_vectors_depend_on_each_text_alone(minilm: Path, precision: str)
     encoder = Pretrained(minilm, precision=precision)  # type: ignore[arg-type]
     texts = pa.array([f"text number {n} " * (n % 9) for n in range(24)])
     alone = np.concatenate([encoder.encode_documents(texts.slice(row, 1)) for row in range(len(texts))])
-    assert np.array_equal(encoder.encode_documents(texts), alone)
+    together = encoder.encode_documents(texts)
+    if precision == "fp32":
+        assert np.array_equal(together, alone)
+    else:  # the matrix units of some processors add up in an order that depends on how many rows there are
+        assert np.abs(together - alone).max() < 4e-3  # what bf16 rounds numbers around one half by
+        assert np.array_equal(encoder.encode_documents(texts), together)
 
 
 @pytest.fixture(scope="session")

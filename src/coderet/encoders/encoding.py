@@ -2,9 +2,10 @@
 
 One rule makes cached and uncached vectors equal bit for bit, whatever else was asked for before: **a text's vector
 depends on that text alone**. Encoders keep it by padding a text to the next multiple of LENGTH_STEP of its own length,
-never to the longest of the batch; its row is then the same in a batch of one and of a hundred. (Asserted for the
-encoders of this package on processors, whose matrix units `pretrained` does without for this; a graphics processor may
-choose its kernels by batch size.)
+never to the longest of the batch; its row is then the same in a batch of one and of a hundred. (Asserted in fp32
+for the encoders of this package on processors. Graphics processors, and the matrix units that some processors compute
+bf16 with, choose how to add up by batch size: there a number of a vector moves by some 1e-3, as far as bf16 rounds, and
+the same texts in the same order still give the same bytes.)
 
 A cache is a folder `<encoder's fingerprint>/<role>/` of shards. A shard is a safetensors file of hashes (n, 16) uint8
 and vectors (n, dim) float32, named for its content and moved into place whole, so that writers never meet; a file that

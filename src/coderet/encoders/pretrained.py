@@ -12,7 +12,6 @@ padding habit see each text as if it stood alone.
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Sequence
 from functools import cached_property
@@ -39,9 +38,6 @@ from coderet.registry import check_range, nearest
 MODEL = "model"  # the model's own files, in the folder of a saved encoder
 BATCH_TOKENS = {"cpu": 4096, "cuda": 65_536}  # bounds the memory of a batch
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16}
-# Matrix units (AMX) choose how to add up by how many rows there are: a text's vector would depend on its batch by some
-# 1e-3. Without them the rule of `encoding` holds, at 1.6 times the time. Read by oneDNN when it first computes.
-os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 UNLIMITED = 1_000_000  # tokenizers that know no limit give an absurd one
 HEADS = ("pooler.",)  # weights that no vector is made of
 
