@@ -59,10 +59,6 @@ def test_the_project_s_own_params_are_read():
         ({"benchmarks__pypi__depth": 0}, "pypi: depth is 0; wanted"),
         ({"mining__processes": 0}, "processes is 0; wanted"),
         ({"grid__benchmarks": []}, "grid.benchmarks is empty"),
-        (
-            {"grid__fusions": [], "grid__runs": ["bm25", "bm25-code", "bm25s", "nbow", "minilm"]},
-            "fusions.rrf is not in grid.fusions, but the stage fuse-rrf",
-        ),
         ({"fusions__rrf__members": []}, "fusions.rrf.members is .*; wanted 2 different retrievers"),
         ({"fusions__rrf__members": ["bm25", "bm25"]}, "fusions.rrf.members is .*; wanted 2 different retrievers"),
         ({"sources__../x": []}, "sources has an entry named '../x'; wanted letters"),

@@ -271,12 +271,6 @@ def _check_grid(params: Params, where: str) -> None:
     for axis in ("benchmarks", "runs"):
         if not getattr(grid, axis):
             raise ParamsError(f"{where}: grid.{axis} is empty; wanted at least one name")
-    for name in params.fusions:
-        if name not in grid.fusions:
-            raise ParamsError(
-                f"{where}: fusions.{name} is not in grid.fusions, but the stage fuse-{name} of dvc.yaml runs whatever "
-                "the grid says; name it there, or take out the entry here and the stage there"
-            )
     for name in grid.fusions:
         members = params.fusions[name].members
         if len(members) != FUSED or len(set(members)) != len(members):

@@ -181,7 +181,8 @@ def _best_and_highest_row_first() -> Any:
 
 def _directory(folder: Path) -> Any:
     find = java.classes()
-    return find("org.apache.lucene.store.FSDirectory").open(find("java.io.File")(str(folder)).toPath())
+    place = find("java.io.File")(str(folder.absolute()))  # Java stays in the folder that it was started in
+    return find("org.apache.lucene.store.FSDirectory").open(place.toPath())
 
 
 def _analyzer_of(fields: Sequence[Field]) -> Any:
