@@ -51,9 +51,9 @@ def test_distinct_batches_reach_every_pair_over_the_epochs():
 
 
 def test_batches_that_cannot_be_filled_are_refused():
-    with pytest.raises(DataError, match=r"lower training\.batch"):
+    with pytest.raises(DataError, match=r"lower batches\.size"):
         RandomBatches(3, 4, seed=0)
-    with pytest.raises(DataError, match=r"lower training\.batch"):
+    with pytest.raises(DataError, match=r"lower batches\.size"):
         DistinctBatches(np.array([0, 0, 0, 0, 1]), 3, seed=0)
 
 

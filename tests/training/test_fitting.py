@@ -17,10 +17,13 @@ from coderet.records import DataError
 from coderet.registry import BadValue, UnknownName
 from coderet.training import module
 from coderet.training.fitting import fit
+from coderet.training.objectives import InfoNce
 
 SETTINGS = {
     "encoder": {"kind": "nbow", "dim": 16, "dropout": 0.2},
-    "training": {"batch": 8, "epochs": 3, "warmup": 2, "learning_rate": 0.02, "patience": 9, "valid_block": 20},
+    "objective": {},
+    "batches": {"size": 8},
+    "training": {"epochs": 3, "warmup": 2, "learning_rate": 0.02, "patience": 9, "valid_block": 20},
 }
 
 
@@ -64,21 +67,21 @@ def test_the_same_seed_gives_the_same_weights_and_another_one_others(fitted: Cal
 
 
 @pytest.mark.parametrize(
-    ("encoder", "training"),
+    ("section", "choice"),
     [
-        ({"tied": False}, {}),
-        ({"pooling": "max"}, {}),
-        ({"pooling": "mean", "distinct": True}, {}),
-        ({"marked": True, "query_prefix": "sort "}, {}),
-        ({}, {"learn_temperature": True}),
-        ({}, {"both_directions": False}),
-        ({}, {"distinct_batches": True}),
-        ({}, {"start_from_rarity": False}),
-        ({}, {"workers": 1}),
+        ("encoder", {"tied": False}),
+        ("encoder", {"pooling": "max"}),
+        ("encoder", {"pooling": "mean", "distinct": True}),
+        ("encoder", {"marked": True, "query_prefix": "sort "}),
+        ("objective", {"learn_temperature": True}),
+        ("objective", {"both_directions": False}),
+        ("batches", {"kind": "distinct"}),
+        ("training", {"start_from_rarity": False}),
+        ("training", {"workers": 1}),
     ],
 )
-def test_every_choice_trains(fitted: Callable[..., Any], encoder: dict[str, Any], training: dict[str, Any]):
-    made, facts = fitted(encoder=encoder, training=training)
+def test_every_choice_trains(fitted: Callable[..., Any], section: str, choice: dict[str, Any]):
+    made, facts = fitted(**{section: choice})
     assert facts["curve"][-1]["loss"] < facts["curve"][0]["loss"]
     assert np.isfinite(made.encode_documents(pa.array(["def sort(x)"], pa.large_string()))).all()
 
@@ -95,7 +98,7 @@ def stop_at(monkeypatch: pytest.MonkeyPatch, step: int, act: Callable[[], None])
     def step_or_stop(self: module.ContrastiveModule, batch: Any, number: int) -> torch.Tensor:
         if self.global_step == step:
             act()
-        seen.append(batch.query_keys.tolist())
+        seen.append(batch.queries.keys.tolist())
         return usual(self, batch, number)
 
     monkeypatch.setattr(module.ContrastiveModule, "training_step", step_or_stop)
@@ -189,7 +192,7 @@ def test_training_stops_early_keeps_the_best_and_stays_stopped(
 def test_a_loss_that_is_not_a_number_stops_training_with_a_message(
     fitted: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(module, "info_nce", lambda queries, *_, **__: queries.sum() * torch.nan)
+    monkeypatch.setattr(InfoNce, "forward", lambda self, queries, *_: queries.sum() * torch.nan)
     with pytest.raises(DataError, match=r"the loss is nan at step 0; lower training\.learning_rate"):
         fitted()
 
@@ -219,10 +222,10 @@ def test_missing_pairs_are_said_to_be_missing(tokenizers_folder: Path, tmp_path:
     ("changes", "said"),
     [
         ({"training": {"epochs": 0}}, "fit.training.epochs is 0; wanted a number from 1 on"),
-        ({"training": {"batch": 1}}, "fit.training.batch is 1; wanted a number from 2 on"),
-        ({"training": {"temperature": 0}}, "fit.training.temperature is 0; wanted"),
+        ({"batches": {"size": 1}}, "fit.batches.size is 1; wanted a number from 2 on"),
+        ({"objective": {"temperature": 0}}, "fit.objective.temperature is 0; wanted"),
         ({"training": {"learning_rate": "1e-3"}}, "fit.training.learning_rate is '1e-3'; wanted a number"),
-        ({"training": {"both_directions": "no"}}, "fit.training.both_directions is 'no'; wanted true or false"),
+        ({"objective": {"both_directions": "no"}}, "fit.objective.both_directions is 'no'; wanted true or false"),
         ({"training": {"valid_blocks": 0}}, "fit.training.valid_blocks is 0; wanted"),
         ({"encoder": {"dim": 0}}, "dim is 0; wanted a number from 1"),
         ({"encoder": {"dropout": 1.0}}, "dropout is 1.0; wanted a number from 0"),

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+OBJECTIVES = {"info-nce": "coderet.training.objectives:InfoNce"}
+
 
 def fit(pairs: Path, tokenizers: Path, settings: Mapping[str, Any], work: Path, seed: int, logger: Any = None) -> Any:
     """`fitting.fit`: the encoder with the best validation MRR, and the facts of its training."""

@@ -4,10 +4,14 @@ By NumPy's PCG64 it is the same on every machine and under any PYTHONHASHSEED. B
 the same in every epoch.
 """
 
+from collections.abc import Mapping
+from typing import Any, Literal
+
 import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
+from coderet import registry
 from coderet.records import DataError
 
 
@@ -16,7 +20,7 @@ class RandomBatches:
 
     def __init__(self, pairs: int, batch: int, seed: int) -> None:
         if pairs < batch:
-            raise DataError(f"a batch of {batch} wants at least as many pairs, found {pairs}; lower training.batch")
+            raise DataError(f"a batch of {batch} wants at least as many pairs, found {pairs}; lower batches.size")
         self.pairs, self.batch, self.seed = pairs, batch, seed
 
     def __len__(self) -> int:
@@ -53,7 +57,7 @@ class DistinctBatches:
         if not low:
             raise DataError(
                 f"a batch of {batch} pairs without a common text cannot be made of {len(sizes)} different ones; "
-                "lower training.batch"
+                "lower batches.size"
             )
 
     def __len__(self) -> int:
@@ -77,6 +81,19 @@ class DistinctBatches:
         # Dealt out like cards: a group's pairs, of which there are no more than batches, go to different batches.
         hands = [random.permutation(rows[first :: len(self)])[: self.batch] for first in range(len(self))]
         return np.stack([hands[number] for number in random.permutation(len(self))])
+
+
+def batches_of(
+    keys: Mapping[Any, np.ndarray], seed: int, *, kind: Literal["random", "distinct"] = "random", size: int = 2048
+) -> RandomBatches | DistinctBatches:
+    """The batches of pairs with these keys (N,) of their texts, a side each: size pairs in each batch.
+
+    kind: random, where pairs that share a text may meet in a batch, or distinct, where they may not.
+    """
+    registry.check_range("fit.batches.size", size, 2)  # of one pair there are no negatives
+    if kind == "distinct":
+        return DistinctBatches(sharing(*keys.values()), size, seed)
+    return RandomBatches(len(next(iter(keys.values()))), size, seed)
 
 
 def sharing(query_keys: np.ndarray, document_keys: np.ndarray) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 >>> encoder, facts = fit(
 ...     Path("data/pairs"), Path("models/tokenizers"),
-...     {"encoder": {"kind": "nbow", "dim": 512}, "training": {"batch": 2048, "epochs": 4}},
+...     {"encoder": {"kind": "nbow", "dim": 512}, "batches": {"size": 2048}, "training": {"epochs": 4}},
 ...     Path(".work/fit"), seed=13,
 ... )
 >>> encoder.save(Path("models/retrievers/nbow/encoder"))
@@ -30,12 +30,15 @@ from lightning.pytorch.loggers import Logger
 from coderet import registry
 from coderet.encoders.base import DualEncoder
 from coderet.records import DataError
-from coderet.training import vocabulary
+from coderet.training import objectives, vocabulary
+from coderet.training.batches import batches_of
 from coderet.training.checkpoints import Checkpoints
 from coderet.training.module import SCORE, ContrastiveModule, Curve
+from coderet.training.objectives import Objective
 from coderet.training.pairs import PairsModule, TokenPairs, tokenised
 
-FORMAT = 1
+FORMAT = 2
+SECTIONS = ("encoder", "objective", "batches", "training")
 LOG_STEPS = 10  # steps between two points of a logged curve
 
 
@@ -49,43 +52,42 @@ def fit(
 ) -> tuple[DualEncoder, dict[str, Any]]:
     """The encoder with the best validation MRR, and the facts of its training for the results file.
 
-    settings: two maps, `encoder` (see `DualEncoder.build`) and `training` (see `train`). Raises UnknownName for a
-    setting that is not known and DataError for pairs, tokenizers or checkpoints that cannot be used.
+    settings: maps named as SECTIONS, `encoder` (see `DualEncoder.build`), `objective` (see `objectives.build`),
+    `batches` (see `PairsModule`) and `training` (see `train`). Raises UnknownName for a setting that is not known and
+    DataError for pairs, tokenizers or checkpoints that cannot be used.
     """
-    given = {"encoder": {}, "training": {}} | dict(settings)
+    given: dict[str, Any] = {name: {} for name in SECTIONS} | dict(settings)
     for name in given:
-        if name not in ("encoder", "training"):
+        if name not in SECTIONS:
             raise registry.UnknownName(
-                f"fit.{name} is not a setting; known settings: encoder, training."
-                f"{registry.nearest(name, ('encoder', 'training'))}"
+                f"fit.{name} is not a setting; known settings: {', '.join(SECTIONS)}.{registry.nearest(name, SECTIONS)}"
             )
     for name, section in given.items():
         if not isinstance(section, Mapping):
             raise registry.BadValue(f"fit.{name} is {section!r}; wanted a mapping of settings")
     training = registry.fit_arguments(train, given["training"], "fit.training")
+    batches = registry.fit_arguments(batches_of, given["batches"], "fit.batches")
     torch.manual_seed(seed)
+    objective = objectives.build(given["objective"])
     encoder = DualEncoder.build(vocabulary.load_vocabulary(tokenizers_folder), given["encoder"])
     work = work_folder / _key(pairs_folder, tokenizers_folder, given, seed)
-    facts = train(encoder, pairs_folder, work, seed, logger, **training)
-    return encoder, facts | {"settings": {name: dict(given[name]) for name in ("encoder", "training")}}
+    facts = train(encoder, objective, batches, pairs_folder, work, seed, logger, **training)
+    return encoder, facts | {"settings": {name: dict(given[name]) for name in SECTIONS}}
 
 
 def train(
     encoder: DualEncoder,
+    objective: Objective,
+    batches: Mapping[str, Any],
     pairs_folder: Path,
     work: Path,
     seed: int,
     logger: Logger | None,
     *,
-    batch: int = 2048,
     epochs: int = 4,
     patience: int = 2,
     learning_rate: float = 0.006,
     warmup: int = 50,
-    temperature: float = 0.04,
-    learn_temperature: bool = False,
-    both_directions: bool = True,
-    distinct_batches: bool = False,
     start_from_rarity: bool = True,
     valid_block: int = 1000,
     valid_blocks: int = 5,
@@ -94,17 +96,15 @@ def train(
 ) -> dict[str, Any]:
     """Train encoder in place; its weights are then those of the epoch with the best validation MRR.
 
-    epochs: at most; patience: stop after so many without a better MRR. Pairs of a batch that share a text are no
-    negatives of each other; distinct_batches: no batch holds such pairs. start_from_rarity: tokens begin with weights
+    batches: arguments of `batches.batches_of`. epochs: at most; patience: stop after so many without a better MRR.
+    start_from_rarity: tokens begin with weights
     by inverse document frequency. checkpoint_steps: save every so many steps beside each epoch's end, 0 for never.
     """
     for name, value, low, high in (
-        ("batch", batch, 2, math.inf),  # of one pair there are no negatives
         ("epochs", epochs, 1, math.inf),
         ("patience", patience, 0, math.inf),
         ("learning_rate", learning_rate, 1e-12, math.inf),
         ("warmup", warmup, 0, math.inf),
-        ("temperature", temperature, 1e-4, math.inf),  # below, float32 knows no losses but 0 and infinity
         ("valid_block", valid_block, 2, math.inf),
         ("valid_blocks", valid_blocks, 1, math.inf),
         ("checkpoint_steps", checkpoint_steps, 0, math.inf),
@@ -120,21 +120,18 @@ def train(
         pairs["train"],
         pairs["valid"],
         seed=seed,
-        batch=batch,
-        distinct=distinct_batches,
+        batches=batches_of(pairs["train"].keys, seed, **batches),
         block=valid_block,
         blocks=valid_blocks,
         workers=workers,
     )
     module = ContrastiveModule(
         encoder,
+        objective,
         seed=seed,
         steps=epochs * len(data.batches),
         learning_rate=learning_rate,
         warmup=warmup,
-        temperature=temperature,
-        learn_temperature=learn_temperature,
-        both_directions=both_directions,
     )
     # After validation, not at the epoch's end: the checkpoint that is written there must hold what it decided.
     curve, stopping = Curve(), EarlyStopping(SCORE, mode="max", patience=patience, check_on_train_epoch_end=False)
@@ -149,7 +146,7 @@ def train(
         "pairs": len(pairs["train"]),
         "validation_pairs": int(data.blocks.size),
         "pairs_left_over": data.batches.left_over,
-        "pairs_per_second": steps * batch / seconds,
+        "pairs_per_second": steps * data.batches.batch / seconds,
         "epochs": len(curve.rows),
         "steps": steps,
         "best_epoch": checkpoints.best_epoch + 1,  # counted from 1, as `epochs` is

@@ -12,9 +12,11 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import Tensor
 
 from coderet.encoders.base import DualEncoder
+from coderet.encoders.encoding import Role
 from coderet.records import DataError
-from coderet.training.losses import info_nce, reciprocal_ranks, same_text
-from coderet.training.pairs import Batch
+from coderet.training.losses import reciprocal_ranks
+from coderet.training.objectives import Marks, Objective
+from coderet.training.pairs import Batch, Side
 
 LOSS, SCORE = "loss", "validation_mrr"
 LOWEST_RATE = 0.01  # share of the learning rate that is left at the very end
@@ -22,48 +24,51 @@ STEPS_A_SEED = 10**9
 
 
 class ContrastiveModule(LightningModule):
-    """temperature: scores are divided by it; learned if learn_temperature. steps: of the whole training."""
+    """steps: of the whole training."""
 
     def __init__(
         self,
         encoder: DualEncoder,
+        objective: Objective,
         *,
         seed: int,
         steps: int,
         learning_rate: float,
         warmup: int,
-        temperature: float,
-        learn_temperature: bool,
-        both_directions: bool,
     ) -> None:
         super().__init__()
-        self.encoder = encoder
-        self.log_temperature = torch.nn.Parameter(torch.tensor(temperature).log(), requires_grad=learn_temperature)
+        self.encoder, self.objective = encoder, objective
         self.seed, self.steps, self.learning_rate, self.warmup = seed, steps, learning_rate, warmup
-        self.both_directions = both_directions
         self._reciprocal_ranks: list[Tensor] = []
 
     def training_step(self, batch: Batch, number: int) -> Tensor:
         torch.manual_seed(self.seed * STEPS_A_SEED + self.global_step)
-        loss = info_nce(
-            self.encoder("query", batch.query_ids, batch.query_mask),
-            self.encoder("document", batch.document_ids, batch.document_mask),
-            self.log_temperature.exp(),
-            same=same_text(batch.query_keys, batch.document_keys),
-            both_directions=self.both_directions,
+        negatives = batch.negatives and self._vectors("document", batch.negatives).unflatten(
+            0, (len(batch.queries.keys), -1)
         )
+        marks = Marks(
+            batch.queries.keys,
+            batch.documents.keys,
+            batch.negatives and batch.negatives.keys.view(len(batch.queries.keys), -1),
+            batch.teacher,
+        )
+        queries, documents = self._vectors("query", batch.queries), self._vectors("document", batch.documents)
+        loss = self.objective(queries, documents, negatives, marks)
         if not torch.isfinite(loss):
             raise DataError(
                 f"the loss is {loss.item()} at step {self.global_step}; lower training.learning_rate "
-                "or raise training.temperature"
+                "or raise objective.temperature"
             )
         self.log(LOSS, loss.detach(), on_step=True, on_epoch=False, prog_bar=True)
         return loss
 
     def validation_step(self, batch: Batch, number: int) -> None:
-        queries = self.encoder("query", batch.query_ids, batch.query_mask)
-        documents = self.encoder("document", batch.document_ids, batch.document_mask)
+        queries, documents = self._vectors("query", batch.queries), self._vectors("document", batch.documents)
         self._reciprocal_ranks.append(reciprocal_ranks(queries, documents))
+
+    def _vectors(self, role: Role, side: Side) -> Tensor:
+        vectors: Tensor = self.encoder(role, side.ids, side.mask)
+        return vectors
 
     def on_validation_epoch_end(self) -> None:
         self.log(SCORE, torch.cat(self._reciprocal_ranks).mean(), prog_bar=True)

@@ -24,22 +24,31 @@ from torch.utils.data import DataLoader, Dataset
 from coderet.encoders.base import DualEncoder
 from coderet.encoders.encoding import Role
 from coderet.encoders.tokenizer import Tokens
-from coderet.training.batches import DistinctBatches, RandomBatches, random_of, sharing
+from coderet.training.batches import DistinctBatches, RandomBatches, random_of
 from coderet.training.vocabulary import read_texts
 
 COLUMN_OF_ROLE: dict[Role, str] = {"query": "query", "document": "code"}
 ROLES: tuple[Role, ...] = ("query", "document")
 
 
-class Batch(NamedTuple):
-    """B pairs. ids: (B, T) int64, mask: (B, T) bool, keys: (B,) int64, equal where the texts are equal."""
+class Side(NamedTuple):
+    """B texts. ids: (B, T) int64, mask: (B, T) bool, keys: (B,) int64, equal where the texts are equal."""
 
-    query_ids: Tensor
-    query_mask: Tensor
-    query_keys: Tensor
-    document_ids: Tensor
-    document_mask: Tensor
-    document_keys: Tensor
+    ids: Tensor
+    mask: Tensor
+    keys: Tensor
+
+
+class Batch(NamedTuple):
+    """B pairs. negatives: N documents a pair, B * N of them, those of pair i from i * N on; None where there are none.
+
+    teacher: (B, 1 + N) a teacher's scores of own document and negatives.
+    """
+
+    queries: Side
+    documents: Side
+    negatives: Side | None = None
+    teacher: Tensor | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +63,11 @@ class TokenPairs:
 
     def batch(self, rows: np.ndarray) -> Batch:
         """The pairs in rows, each side padded to its longest."""
-        parts: list[Tensor] = []
-        for role in ROLES:
-            ids, mask = self.tokens[role].padded(rows)
-            parts += [torch.from_numpy(ids), torch.from_numpy(mask), torch.from_numpy(self.keys[role][rows])]
-        return Batch(*parts)
+        return Batch(self._side("query", rows), self._side("document", rows))
+
+    def _side(self, role: Role, rows: np.ndarray) -> Side:
+        ids, mask = self.tokens[role].padded(rows)
+        return Side(torch.from_numpy(ids), torch.from_numpy(mask), torch.from_numpy(self.keys[role][rows]))
 
 
 def tokenised(path: Path, encoder: DualEncoder, folder: Path) -> TokenPairs:
@@ -120,7 +129,7 @@ class Epochs:
         remaining = _Planned(self.pairs, self.batches.plan(self.epoch)[self.position :])
         for batch in DataLoader(remaining, batch_size=None, shuffle=False, num_workers=self.workers):
             self.position += 1
-            yield Batch(*batch)
+            yield batch
 
     def state_dict(self) -> dict[str, int]:
         return {"epoch": self.epoch, "position": self.position}
@@ -132,8 +141,8 @@ class Epochs:
 class PairsModule(LightningDataModule):
     """Training batches of all pairs, and validation blocks of block pairs, the same ones every epoch.
 
-    distinct: no batch holds a text twice. blocks: at most so many; pairs after the last whole block are not used, but
-    if there are fewer than one block, that block is smaller.
+    batches: which pairs make a training batch. blocks: at most so many; pairs after the last whole block are not used,
+    but if there are fewer than one block, that block is smaller.
     """
 
     def __init__(
@@ -142,18 +151,13 @@ class PairsModule(LightningDataModule):
         valid: TokenPairs,
         *,
         seed: int,
-        batch: int,
-        distinct: bool = False,
+        batches: RandomBatches | DistinctBatches,
         block: int = 1000,
         blocks: int = 5,
         workers: int = 0,
     ) -> None:
         super().__init__()
-        self.batches: RandomBatches | DistinctBatches = (
-            DistinctBatches(sharing(*train.keys.values()), batch, seed)
-            if distinct
-            else RandomBatches(len(train), batch, seed)
-        )
+        self.batches = batches
         self._epochs = Epochs(train, self.batches, workers)
         self._valid = valid
         block = min(block, len(valid))
