@@ -193,7 +193,7 @@ def test_a_loss_that_is_not_a_number_stops_training_with_a_message(
     fitted: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(InfoNce, "forward", lambda self, queries, *_: queries.sum() * torch.nan)
-    with pytest.raises(DataError, match=r"the loss is nan at step 0; lower training\.learning_rate"):
+    with pytest.raises(DataError, match=r"the loss is nan at step 0, batch 0 .*lower training\.learning_rate"):
         fitted()
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 OBJECTIVES = {"info-nce": "coderet.training.objectives:InfoNce"}
+OPTIMISERS = {"adam": "torch.optim:Adam", "adamw": "torch.optim:AdamW"}
 
 
 def fit(pairs: Path, tokenizers: Path, settings: Mapping[str, Any], work: Path, seed: int, logger: Any = None) -> Any:

@@ -24,7 +24,7 @@ from torch.utils.data import DataLoader, Dataset
 from coderet.encoders.base import DualEncoder
 from coderet.encoders.encoding import Role
 from coderet.encoders.tokenizer import Tokens
-from coderet.training.batches import DistinctBatches, RandomBatches, random_of
+from coderet.training.batches import random_of
 from coderet.training.vocabulary import read_texts
 
 COLUMN_OF_ROLE: dict[Role, str] = {"query": "query", "document": "code"}
@@ -110,9 +110,12 @@ def text_keys(texts: pa.ChunkedArray) -> np.ndarray:
 
 
 class Epochs:
-    """The training loader: an iteration is what is left of the epoch that was last set. Its state is its place."""
+    """The training loader: an iteration is what is left of the epoch that was last set. Its state is its place.
 
-    def __init__(self, pairs: TokenPairs, batches: RandomBatches | DistinctBatches, workers: int = 0) -> None:
+    batches: `len` and `plan(epoch)`, the rows of each batch.
+    """
+
+    def __init__(self, pairs: TokenPairs, batches: Any, workers: int = 0) -> None:
         self.pairs, self.batches, self.workers = pairs, batches, workers
         self.epoch, self.position = 0, 0
         self.sampler = self  # where Lightning looks for set_epoch
@@ -141,8 +144,8 @@ class Epochs:
 class PairsModule(LightningDataModule):
     """Training batches of all pairs, and validation blocks of block pairs, the same ones every epoch.
 
-    batches: which pairs make a training batch. blocks: at most so many; pairs after the last whole block are not used,
-    but if there are fewer than one block, that block is smaller.
+    batches: which pairs make a training batch, as `laps.Laps` says it. blocks: at most so many; pairs after the last
+    whole block are not used, but if there are fewer than one block, that block is smaller.
     """
 
     def __init__(
@@ -151,7 +154,7 @@ class PairsModule(LightningDataModule):
         valid: TokenPairs,
         *,
         seed: int,
-        batches: RandomBatches | DistinctBatches,
+        batches: Any,
         block: int = 1000,
         blocks: int = 5,
         workers: int = 0,
@@ -164,15 +167,25 @@ class PairsModule(LightningDataModule):
         order = random_of(seed, 0).permutation(len(valid))[: min(blocks, len(valid) // block) * block]
         self.blocks = order.reshape(-1, block)
 
+    def setup(self, stage: str) -> None:
+        """On several devices each takes its rows of every batch, and its share of the validation blocks."""
+        if self.trainer is not None:
+            self.batches.share(self.trainer.global_rank, self.trainer.world_size)
+
     def train_dataloader(self) -> Epochs:
         return self._epochs
 
     def val_dataloader(self) -> Any:
-        return DataLoader(_Planned(self._valid, self.blocks), batch_size=None, shuffle=False)
+        blocks = self.blocks
+        if self.trainer is not None:
+            # Uneven rather than padded; an empty block where there are fewer than devices, for all must validate.
+            own = blocks[self.trainer.global_rank :: self.trainer.world_size]
+            blocks = own if len(own) else blocks[:1, :0]
+        return DataLoader(_Planned(self._valid, blocks), batch_size=None, shuffle=False)
 
 
 class _Planned(Dataset[Batch]):
-    def __init__(self, pairs: TokenPairs, plan: np.ndarray) -> None:
+    def __init__(self, pairs: TokenPairs, plan: Any) -> None:
         self._pairs, self._plan = pairs, plan
 
     def __len__(self) -> int:
