@@ -132,12 +132,18 @@ def _others_end_too(trainer: Trainer) -> Iterator[None]:
         raise
 
 
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether error is torch's way, or Python's, to say that memory is too small."""
+    words = isinstance(error, RuntimeError) and any(each in str(error) for each in OUT_OF_MEMORY)
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or words
+
+
 @contextlib.contextmanager
 def _told_of_memory() -> Iterator[None]:
     try:
         yield
-    except (RuntimeError, MemoryError) as error:  # torch.OutOfMemoryError is one of the former
-        if not isinstance(error, MemoryError) and not any(each in str(error) for each in OUT_OF_MEMORY):
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
             raise
         said = str(error).split("\n")[0]
         raise DataError(
