@@ -386,14 +386,18 @@ def rising() -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
 
 
 def test_other_settings_start_anew_and_say_what_is_other(
-    fitted: Callable[..., Any], capsys: pytest.CaptureFixture[str], tmp_path: Path
+    fitted: Callable[..., Any], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
-    fitted()
-    assert "trains from the start" not in capsys.readouterr().err
+    fitted(training={"learning_rate": 0.03})
+    with monkeypatch.context() as patch:
+        stop_at(patch, 10, throw)
+        with pytest.raises(Stop):
+            fitted()
+    assert "trains from the start" not in capsys.readouterr().err  # the first was done
     fitted(training={"learning_rate": 0.01})
     said = capsys.readouterr().err
-    assert "trains from the start" in said and said.strip().endswith("stays as it is: training.learning_rate")
-    assert len(list((tmp_path / "work").glob("*/last.ckpt"))) == 2
+    assert "trains from the start" in said and said.strip().endswith("waits to go on: training.learning_rate")
+    assert len(list((tmp_path / "work").glob("*/last.ckpt"))) == 3
 
 
 def test_a_teacher_is_the_encoder_as_it_was(fitted: Callable[..., Any], monkeypatch: pytest.MonkeyPatch):

@@ -41,6 +41,7 @@ from coderet.training.running import Running
 FORMAT = 3
 SECTIONS = ("encoder", "objective", "batches", "training", "trainer")
 SETTINGS = "settings.json"  # what a work folder's name is a hash of, for people
+DONE = "done"  # an empty file in the folder of a training that came to its end
 
 
 def fit(
@@ -86,6 +87,7 @@ def fit(
         logger.log_hyperparams({**resolved, "seed": seed, "data": data})
     facts = train(encoder, objective, batches, running, pairs_folder, work, seed, logger, **training)
     devices.only_the_first_goes_on()
+    (work / DONE).touch()
     return encoder, facts | {"data": data, "settings": {name: dict(resolved[name]) for name in SECTIONS}}
 
 
@@ -243,19 +245,20 @@ def _key(data: Mapping[str, str], settings: Mapping[str, Any], seed: int) -> str
 
 
 def _say_what_is_new(work: Path, settings: Mapping[str, Any]) -> None:
-    """Tell that other settings start anew, where a training of the same encoder was left unfinished or whole."""
+    """Tell that other settings start anew, where a training of such an encoder was left unfinished."""
     said: dict[str, Any] = json.loads(json.dumps(settings, default=dict))
     if (work / SETTINGS).exists():
         return
-    before = [each for each in work.parent.glob(f"*/{SETTINGS}") if (each.parent / "last.ckpt").exists()]
-    kin = [each for each in before if store.read_json(each)["encoder"].get("kind") == said["encoder"].get("kind")]
+    left = [each for each in work.parent.glob("*/last.ckpt") if not each.with_name(DONE).exists()]
+    others = {each.parent: store.read_json(each.with_name(SETTINGS)) for each in left}
+    kin = [each for each, its in others.items() if its["encoder"].get("kind") == said["encoder"].get("kind")]
     if kin:
-        newest = max(kin, key=lambda each: each.stat().st_mtime)
-        old, new = (dict(_leaves(each)) for each in (store.read_json(newest), said))
+        newest = max(kin, key=lambda each: (each / "last.ckpt").stat().st_mtime)
+        old, new = (dict(_leaves(each)) for each in (others[newest], said))
         changed = sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
         print(
-            f"fit: trains from the start in {work}, for these are others than in {newest.parent}, which stays as it "
-            f"is: {', '.join(changed)}",
+            f"fit: trains from the start in {work}, for these are others than in {newest}, where a training waits to "
+            f"go on: {', '.join(changed)}",
             file=sys.stderr,
         )
     store.write_json(work / SETTINGS, said)
