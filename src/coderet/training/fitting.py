@@ -37,7 +37,7 @@ from coderet.training.module import SCORE, ContrastiveModule, Curve
 from coderet.training.objectives import Objective
 from coderet.training.pairs import PairsModule, TokenPairs, tokenised
 
-FORMAT = 2
+FORMAT = 3
 SECTIONS = ("encoder", "objective", "batches", "training")
 LOG_STEPS = 10  # steps between two points of a logged curve
 
@@ -120,7 +120,7 @@ def train(
         pairs["train"],
         pairs["valid"],
         seed=seed,
-        batches=batches_of(pairs["train"].keys, seed, **batches),
+        batches=batches_of(pairs["train"].traits, seed, **batches),
         block=valid_block,
         blocks=valid_blocks,
         workers=workers,
