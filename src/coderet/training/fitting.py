@@ -154,7 +154,7 @@ def train(
             tower.start_from(weights)
     cache = GradientCache(**_taken(GradientCache, batches))
     laps = Laps(
-        batches_of(pairs["train"].keys, seed, **_taken(batches_of, batches)),
+        batches_of(pairs["train"].traits, seed, **_taken(batches_of, batches)),
         epochs=epochs,
         max_steps=max_steps,
         valid_every=valid_every,

@@ -5,23 +5,21 @@ one; where that does not come out even, an interval is changed by as little as i
 are laps stay unused at the very end. The batches are those of the epochs' plans, one epoch after the other.
 """
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
 from coderet import registry
 from coderet.records import DataError
+from coderet.training.batches import Batches, Plan
 
 
 class Laps:
-    """batches: `len` and `plan(epoch)`, as in `batches`. steps are those of the optimiser, accumulate batches each.
+    """batches: those of the epochs. steps are those of the optimiser, accumulate batches each.
 
     epochs, max_steps: whichever ends first; 0 max_steps is no bound. valid_every: steps of a lap, 0 for an epoch.
     """
 
     def __init__(
-        self, batches: Any, *, epochs: int = 1, max_steps: int = 0, valid_every: int = 0, accumulate: int = 1
+        self, batches: Batches, *, epochs: int = 1, max_steps: int = 0, valid_every: int = 0, accumulate: int = 1
     ) -> None:
         available = epochs * len(batches)
         wanted = min(available, max_steps * accumulate) if max_steps else available
@@ -37,6 +35,16 @@ class Laps:
 
     def __len__(self) -> int:
         return self._lap
+
+    @property
+    def batch(self) -> int:
+        """Pairs of a batch, those of all devices."""
+        return self._batches.batch
+
+    @property
+    def left_over(self) -> int:
+        """Pairs that an epoch does not use."""
+        return self._batches.left_over
 
     @property
     def steps(self) -> int:
@@ -57,16 +65,15 @@ class Laps:
         rows: np.ndarray = self._batches.plan(place // len(self._batches))[place % len(self._batches)]
         return rows
 
-    def plan(self, lap: int) -> Sequence[np.ndarray]:
-        """Rows of the batches of a lap, as many as `len` says; (len, batch) where every batch is as large."""
+    def plan(self, lap: int) -> Plan:
+        """Rows of the batches of a lap, as many as `len` says."""
         first, end, length = lap * self._lap, (lap + 1) * self._lap, len(self._batches)
         plans = [
             self._batches.plan(epoch)[max(0, first - epoch * length) : end - epoch * length]
             for epoch in range(first // length, -(-end // length))
         ]
         if self._ranks == 1 and len(plans) == 1:
-            whole: Sequence[np.ndarray] = plans[0]
-            return whole
+            return plans[0]
         return [self._own(rows) for plan in plans for rows in plan]
 
     def _own(self, rows: np.ndarray) -> np.ndarray:
@@ -77,7 +84,3 @@ class Laps:
             )
         own: np.ndarray = np.array_split(rows, self._ranks)[self._rank]  # sizes differ by one at most
         return own
-
-    def __getattr__(self, name: str) -> Any:
-        """What else is to be known of the batches: left_over, ..."""
-        return getattr(self.__dict__["_batches"], name)
