@@ -15,8 +15,11 @@ from typing import Any
 import torch
 from lightning.pytorch import Callback, LightningDataModule
 from torch import Tensor, nn
+from torch.distributed import GradBucket
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 from torch.nn.functional import normalize
+from torch.futures import Future
+from torch.utils.data import DataLoader
 
 from coderet.training import devices
 from coderet.training.batches import RandomBatches
@@ -88,8 +91,9 @@ class Given(LightningDataModule):
         super().__init__()
         self._case = case
 
-    def train_dataloader(self) -> list[Batch]:
-        return [self._batch(number) for number in range(self._case.get("accumulate", 1))]
+    def train_dataloader(self) -> DataLoader[Batch]:
+        batches = [self._batch(number) for number in range(self._case.get("accumulate", 1))]
+        return DataLoader(batches, batch_size=None)  # type: ignore[arg-type]
 
     def _batch(self, number: int) -> Batch:
         pairs = self._case.get("pairs", PAIRS)
@@ -123,7 +127,7 @@ class Watch(Callback):
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, *_: Any) -> None:
         self.losses.append(float(outputs["loss"]))
 
-    def _counted(self, state: Any, bucket: Any) -> Any:
+    def _counted(self, state: Any, bucket: GradBucket) -> Future[Tensor]:
         self.exchanges += 1
         return default_hooks.allreduce_hook(None, bucket)
 
