@@ -17,8 +17,8 @@ from lightning.pytorch import Callback, LightningDataModule
 from torch import Tensor, nn
 from torch.distributed import GradBucket
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
-from torch.nn.functional import normalize
 from torch.futures import Future
+from torch.nn.functional import cross_entropy, normalize
 from torch.utils.data import DataLoader
 
 from coderet.training import devices
@@ -27,7 +27,7 @@ from coderet.training.fitting import fit
 from coderet.training.gradient_cache import GradientCache
 from coderet.training.laps import Laps
 from coderet.training.module import ContrastiveModule
-from coderet.training.objectives import build
+from coderet.training.objectives import Marks, Objective, build
 from coderet.training.pairs import Batch, Side
 from coderet.training.running import Running
 
@@ -40,7 +40,8 @@ GRADIENTS: dict[str, dict[str, Any]] = {
     "a learned temperature": {"objective": {"learn_temperature": True}},
     "hard negatives": {"negatives": True},
     "duplicates": {"keys": [1, 2, 3, 4, 1, 6, 3, 8]},  # pairs 0 and 4, 2 and 6: on different devices
-    "mini-batches": {"mini_batch": 2, "negatives": True, "objective": {"learn_temperature": True}},
+    "mini-batches": {"mini_batch": 2, "objective": {"learn_temperature": True}},
+    "hard negatives in mini-batches": {"mini_batch": 2, "negatives": True},
     "mini-batches and duplicates": {"mini_batch": 3, "keys": [1, 2, 3, 4, 1, 6, 3, 8]},
     "uneven devices": {"pairs": 7},
     "uneven devices in mini-batches": {"pairs": 7, "mini_batch": 3, "negatives": True},
@@ -49,7 +50,7 @@ GRADIENTS: dict[str, dict[str, Any]] = {
 }
 
 FIT: dict[str, Any] = {
-    "encoder": {"kind": "nbow", "dim": 16},
+    "encoder": {"kind": "nbow", "dim": 4},
     "batches": {"size": 128},
     "training": {"max_steps": 20, "epochs": 99, "valid_every": 10, "warmup": 2, "valid_block": 10, "patience": 9},
 }
@@ -82,6 +83,20 @@ def side(seed: int, count: int, keys: list[int] | None = None) -> Side:
     ids = torch.randint(0, WORDS, mask.shape, generator=random)
     own = keys or [seed * 100 + row for row in range(count)]
     return Side(ids, mask, torch.tensor(own[:count]))
+
+
+class WithNegatives(Objective):
+    """A query picks its document out of all documents and the negatives of all pairs, at a learned temperature."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.log_temperature = nn.Parameter(torch.tensor(-0.7))
+
+    def forward(self, queries: Tensor, documents: Tensor, negatives: Tensor | None, marks: Marks) -> Tensor:
+        assert negatives is not None and marks.negative_keys is not None
+        assert negatives.shape[:2] == marks.negative_keys.shape
+        others = torch.cat([documents, negatives.flatten(0, 1)])
+        return cross_entropy(queries @ others.T / self.log_temperature.exp(), torch.arange(len(queries)))
 
 
 class Given(LightningDataModule):
@@ -137,7 +152,7 @@ def gradients(case: dict[str, Any], ranks: int, work: Path) -> dict[str, Any]:
     pairs, accumulate = case.get("pairs", PAIRS), case.get("accumulate", 1)
     module = ContrastiveModule(
         Towers(),
-        build(case.get("objective", {}) | {"temperature": 0.5}),
+        WithNegatives() if case.get("negatives") else build(case.get("objective", {}) | {"temperature": 0.5}),
         seed=1,
         laps=Laps(RandomBatches(pairs * accumulate, pairs, seed=1), accumulate=accumulate),
         cache=GradientCache(mini_batch=case.get("mini_batch", 0)),
