@@ -56,7 +56,7 @@ def test_two_devices_leave_one_result_one_model_and_one_run(project: Path):
     assert facts["curve"][-1]["loss"] < facts["curve"][0]["loss"]
     assert facts["settings"]["trainer"]["devices"] == 2 and facts["settings"]["training"]["schedule"] == "linear"
     assert encoders.load(project / "models" / "retrievers" / "nbow" / "encoder").dim == 16
-    assert done.stderr.count("fit nbow:") == 1  # how long it took, said once
+    assert done.stderr.count("fit.py nbow:") == 1  # how long it took, said once
 
     client, experiment = server.connect(f"sqlite:///{project / 'mlflow.db'}")
     (run,) = client.search_runs([experiment])

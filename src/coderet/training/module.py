@@ -78,6 +78,7 @@ class ContrastiveModule(LightningModule):
         optimizer, accumulate = self.optimizers(), self.laps.accumulate
         assert not isinstance(optimizer, list)
         ends_step = (number + 1) % accumulate == 0
+        is_noted = ends_step and self.logs_next()
         if number % accumulate == 0:
             optimizer.zero_grad()
         sides = self._encoded(self.encoder, batch)
@@ -96,13 +97,13 @@ class ContrastiveModule(LightningModule):
             assert scheduler is not None and not isinstance(scheduler, list)
             scheduler.step()  # type: ignore[call-arg]
         figures = {LOSS: loss.detach()}
-        if self.logs_next():
+        if is_noted:
             figures[IN_BATCH] = batch_mrr(vectors[0].detach(), vectors[1].detach())
         self.log_dict(figures, on_step=True, on_epoch=False, prog_bar=True, logger=False)
         return {**figures, "pairs": len(marks.query_keys)}
 
     def logs_next(self) -> bool:
-        """Whether the step that is being taken, or was just taken, is one whose figures are noted down."""
+        """Whether the step that comes next, or is being taken, is one whose figures are noted down."""
         return self.global_step % LOG_STEPS == 0
 
     def on_before_optimizer_step(self, optimizer: Any) -> None:
