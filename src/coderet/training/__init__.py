@@ -4,7 +4,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-OBJECTIVES = {"info-nce": "coderet.training.objectives:InfoNce"}
+OBJECTIVES = {
+    "info-nce": "coderet.training.objectives:InfoNce",
+    "softmax-2019": "coderet.training.objectives:Softmax2019",
+    "cosine-2019": "coderet.training.objectives:Cosine2019",
+    "max-margin-2019": "coderet.training.objectives:MaxMargin2019",
+    "triplet-2019": "coderet.training.objectives:Triplet2019",
+    "kl": "coderet.training.objectives:Kl",
+    "margin-mse": "coderet.training.objectives:MarginMse",
+    "keep": "coderet.training.objectives:Keep",
+}
 
 
 def fit(pairs: Path, tokenizers: Path, settings: Mapping[str, Any], work: Path, seed: int, logger: Any = None) -> Any:
