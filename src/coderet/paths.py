@@ -43,6 +43,11 @@ def reranker(name: str) -> Path:
     return MODELS / "rerankers" / name
 
 
+def fusion(name: str) -> Path:
+    """The settings of a fusion that were chosen on validation pairs, and what they were chosen from."""
+    return MODELS / "fusions" / f"{name}.json"
+
+
 def index(benchmark: str, retriever: str) -> Path:
     """The indexes of a benchmark's corpora, a folder each."""
     return DATA / "indexes" / benchmark / retriever
