@@ -8,7 +8,7 @@ member finds is wrong. Those settings are chosen that gain most over the better 
 
 import itertools
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -108,26 +108,38 @@ def tune(
         asked = datasets(pairs, plan.get("pairs", PAIRS), seed, Path(place))
         runs = searched(members, asked, Path(place), plan.get("depth", DEPTH), batch)
     alone = {
-        way: {name: _score(asked[way], run) for name, run in zip(members, of_way, strict=True)}
+        way: {name: _values(asked[way], run) for name, run in zip(members, of_way, strict=True)}
         for way, of_way in runs.items()
     }
-    figures = [{way: _score(asked[way], fuse(of_way)) for way, of_way in runs.items()} for fuse in fusions]
-    gains = [np.mean([found[way] - max(alone[way].values()) for way in runs]) for found in figures]
-    best = int(np.argmax(gains))
+    better = {way: max(of_way.values(), key=np.nanmean) for way, of_way in alone.items()}
+    fused = [{way: _values(asked[way], fuse(of_way)) for way, of_way in runs.items()} for fuse in fusions]
+    gains = np.array([_mean_by_pair([values[way] - better[way] for way in runs]) for values in fused])
+    best = first_of_the_best(gains)
     return {
         "settings": trials[best],
         "metric": METRIC,
-        "documents": len(next(iter(asked.values())).corpus),
+        "documents": gains.shape[1],
         "questions": {way: len(dataset.queries) for way, dataset in asked.items()},
-        "mean_gain": float(gains[best]),
-        "members": alone,
-        "fused": figures[best],
-        "trials": [each | found for each, found in zip(trials, figures, strict=True)],
+        "mean_gain": float(gains[best].sum()),
+        "largest_mean_gain": float(gains.sum(axis=1).max()),
+        "members": {way: _means(of_way) for way, of_way in alone.items()},
+        "fused": _means(fused[best]),
+        "trials": [each | _means(values) for each, values in zip(trials, fused, strict=True)],
     }
 
 
+def first_of_the_best(gains: np.ndarray) -> int:
+    """The first trial that is not worse than the best by more than the standard error of their difference.
+
+    gains: (trials, N), what each of N pairs, drawn at random, adds to the mean gain of a trial.
+    """
+    behind = gains[np.argmax(gains.sum(axis=1))] - gains
+    errors = behind.std(axis=1) * np.sqrt(gains.shape[1])
+    return int(np.argmax(behind.sum(axis=1) <= errors))
+
+
 def _plan(*, grid: Mapping[str, Any], pairs: int = PAIRS, depth: int = DEPTH) -> list[dict[str, Any]]:
-    """Every combination of the values of grid, a list a setting; of equally good ones the first is taken.
+    """Every combination of the values of grid, a list a setting, the most cautious values first.
 
     pairs: so many validation pairs at most, drawn by the seed. depth: hits a query of each member.
     """
@@ -183,5 +195,19 @@ def searched(
     return runs
 
 
-def _score(dataset: Dataset, run: Run) -> float:
-    return float(scorecards.score(dataset, run, (METRIC,)).values[METRIC].mean())
+def _values(dataset: Dataset, run: Run) -> np.ndarray:
+    """(N,) METRIC of the question of each document's pair, NaN where it is not asked."""
+    card = scorecards.score(dataset, run, (METRIC,))
+    values = np.full(len(dataset.corpus), np.nan)
+    values[dataset.corpus.rows_of(card.query_ids)] = card.values[METRIC]
+    return values
+
+
+def _mean_by_pair(ways: Sequence[np.ndarray]) -> np.ndarray:
+    """(N,) numbers that sum up to the mean over ways of their means: what each pair adds to it."""
+    asked = [~np.isnan(values) for values in ways]
+    return np.sum([np.nan_to_num(v) / of.sum() for v, of in zip(ways, asked, strict=True)], axis=0) / len(ways)
+
+
+def _means(values: Mapping[str, np.ndarray]) -> dict[str, float]:
+    return {name: float(np.nanmean(each)) for name, each in values.items()}
