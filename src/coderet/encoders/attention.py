@@ -74,9 +74,10 @@ class Layer(nn.Module):
             nn.init.zeros_(linear.bias)
 
     def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        split = self.asked(tokens).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)  # (3, N, heads, T, d)
+        heads = self.asked(tokens).unflatten(2, (3, self.heads, -1))  # (N, T, 3, heads, dim / heads)
+        queries, keys, values = heads.permute(2, 0, 3, 1, 4).unbind()
         share = self.attention_dropout if self.training else 0.0
-        seen = scaled_dot_product_attention(*split, attn_mask=mask[:, None, None, :], dropout_p=share)
+        seen = scaled_dot_product_attention(queries, keys, values, mask[:, None, None, :], share)
         seen = self.answered(seen.transpose(1, 2).flatten(2))
         tokens = self.norms[0](tokens + dropout(seen, self.dropout, self.training))
         inner = self.narrowed(gelu(self.widened(tokens)))

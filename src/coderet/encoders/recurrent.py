@@ -15,7 +15,7 @@ from coderet import registry
 from coderet.encoders.pooling import Pooling
 from coderet.encoders.sequences import LARGEST_DROPOUT, SequenceTower
 
-CELLS: dict[str, type[nn.RNNBase]] = {"lstm": nn.LSTM, "gru": nn.GRU}
+CELLS: dict[str, type[nn.LSTM | nn.GRU]] = {"lstm": nn.LSTM, "gru": nn.GRU}
 
 
 class Recurrent(SequenceTower):
