@@ -55,6 +55,15 @@ def test_a_vector_depends_neither_on_batch_companions_nor_on_padding(kind: str, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_batch_read_in_one_part_as_on_a_graphics_processor_gives_the_same(kind: str, monkeypatch: pytest.MonkeyPatch):
+    made, batch = tower(kind), padded(TEXTS, "left")
+    with torch.no_grad():
+        parted = made(*batch)
+        monkeypatch.setattr(made, "_parts", lambda lengths, width: [(torch.arange(len(lengths)), width)])
+        torch.testing.assert_close(made(*batch), parted, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_text_without_tokens_is_the_zero_vector_and_spoils_no_gradient(kind: str):
     made = tower(kind).train()
     vectors = made(*padded(TEXTS))

@@ -61,11 +61,11 @@ class SequenceTower(Tower):
         return vectors * (lengths > 0).unsqueeze(1)
 
     def _parts(self, lengths: Tensor, width: int) -> list[tuple[Tensor, int]]:
-        """Rows of texts and the width that they are read at. On a graphics processor one part: there work is cheaper
-        than many small calls.
+        """Rows of texts and the width that they are read at. Away from the processor all are one part: there work costs
+        less than many small calls, and than waiting for the lengths.
         """
         longest = min(width, self.longest or width)
-        if lengths.is_cuda:
+        if lengths.device.type != "cpu":
             return [(torch.arange(len(lengths), device=lengths.device), longest)]
         host = lengths.numpy()
         parts = [torch.from_numpy(rows) for rows in encoding.batches(host, PART_TOKENS)]
