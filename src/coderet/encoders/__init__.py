@@ -1,7 +1,7 @@
 """Text to vectors. Reading this page imports no torch: the tables name classes as strings.
 
 ENCODERS: what can be loaded from a folder, by the `kind` in its encoder.json. TOWERS: the architectures among them that
-are trained here, each of which `base.DualEncoder` makes an encoder of.
+are trained here, each of which `base.DualEncoder` makes an encoder of; so it does of two of them, of kind MIXED.
 """
 
 from collections.abc import Mapping
@@ -10,8 +10,15 @@ from typing import Any
 
 from coderet import registry
 
-TOWERS = {"nbow": "coderet.encoders.nbow:NeuralBagOfWords"}
-ENCODERS = dict.fromkeys(TOWERS, "coderet.encoders.base:DualEncoder") | {
+TOWERS = {
+    "nbow": "coderet.encoders.nbow:NeuralBagOfWords",
+    "convolution": "coderet.encoders.convolution:Convolution",
+    "recurrent": "coderet.encoders.recurrent:Recurrent",
+    "attention": "coderet.encoders.attention:Attention",
+}
+MIXED = "mixed"
+TRAINED = dict.fromkeys([*TOWERS, MIXED], "coderet.encoders.base:DualEncoder")
+ENCODERS = TRAINED | {
     "pretrained": "coderet.encoders.pretrained:Pretrained",
     "api": "coderet.encoders.api:Api",
 }
@@ -39,6 +46,6 @@ def prepare(settings: Mapping[str, Any], work: Path) -> Any:
         raise registry.BadValue(f"fit.encoder is {settings!r}; wanted a mapping of settings")
     given = dict(settings)
     kind = str(given.pop("kind", None))
-    ready = {name: place for name, place in ENCODERS.items() if name not in TOWERS}
+    ready = {name: place for name, place in ENCODERS.items() if name not in TRAINED}
     make = registry.load(ready, kind, "encoders that need no training", "fit.encoder.kind").prepare
     return make(work, **registry.fit_arguments(make, given, "fit.encoder"))
