@@ -27,7 +27,7 @@ from transformers import AutoModel, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
 from coderet.corpora import sources
-from coderet.encoders import encoding, remote_code, sentence_folder
+from coderet.encoders import encoding, exporting, remote_code, sentence_folder
 from coderet.encoders import settings as settings_file
 from coderet.encoders.encoding import Role
 from coderet.encoders.pooling import POOLINGS
@@ -74,7 +74,7 @@ class Pretrained:
         if not model_folder.is_dir():
             raise DataError(f"there is no model folder {model_folder}")
         said = sentence_folder.usage(model_folder)
-        self.model_folder = model_folder
+        self.model_folder, self._transformer = model_folder, said.model
         self._lower_case = said.lower_case
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
         self._dtype = computing_type(precision, self._device)
@@ -143,9 +143,26 @@ class Pretrained:
         )
 
     def save(self, folder: Path) -> None:
-        """Write settings and a copy of the model's files into folder."""
+        """Write settings and a copy of the model's files into folder, and what tells sentence-transformers of them.
+
+        Marks of one's own are not to be told there: such a folder is coderet's alone.
+        """
         settings_file.write(folder, self.settings)
         shutil.copytree(self.model_folder, folder / MODEL)
+        said = self.settings
+        if "marks_before" not in said and "marks_after" not in said:
+            exporting.describe_transformer(
+                folder,
+                (Path(MODEL) / self._transformer).as_posix(),
+                pooling=said["pooling"],
+                dimensions=int(self._model.config.hidden_size),
+                kept=self.dim,
+                normalise=said["normalise"],
+                max_tokens=said["max_tokens"],
+                lower_case=self._lower_case,
+                query_prompt=said["query_prefix"],
+                document_prompt=said["document_prefix"],
+            )
 
     @classmethod
     def load(cls, folder: Path) -> "Pretrained":
@@ -156,10 +173,15 @@ class Pretrained:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of every file of the model, the settings, and the precision and kind of device that compute."""
+        """A hash of every file of the model, the settings, and the precision and kind of device that compute.
+
+        Where a model is not one of sentence-transformers, the one file of it that `save` adds is never read.
+        """
         digest = hashlib.sha256(json.dumps(self.settings, sort_keys=True).encode())
         digest.update(f"{self._dtype} {self._device}".encode())
-        for path in sorted(path for path in self.model_folder.rglob("*") if path.is_file()):
+        plain = not (self.model_folder / "modules.json").exists()
+        unread = {self.model_folder / exporting.LENGTHS} if plain else set()
+        for path in sorted(path for path in self.model_folder.rglob("*") if path.is_file() and path not in unread):
             digest.update(path.relative_to(self.model_folder).as_posix().encode() + b"\0")
             with path.open("rb") as file:
                 digest.update(hashlib.file_digest(file, "sha256").digest())
