@@ -11,7 +11,7 @@ from coderet import paths, reports, stage, tracking
 
 def main(retriever: str, repository: str) -> None:
     with stage.open(retriever=retriever) as job:
-        card = reports.scored_card(job.params, retriever, place=repository)
+        card = reports.scored_card(job.params, retriever, repository=repository)
         print(tracking.push(paths.retriever(retriever) / "encoder", card, repository), file=sys.stderr)
 
 

@@ -64,12 +64,13 @@ def test_the_card_of_the_fit_stage_names_data_params_and_ways_to_load_and_no_clo
 
 
 def test_with_scores_it_stands_beside_the_other_systems_and_states_the_packages_licences(project: params.Params):
-    card = reports.scored_card(project, "learned", place="me/learned")
+    card = reports.scored_card(project, "learned", repository="me/learned")
     assert "| benchmark | metric | queries | **learned** | interval | plain | both |" in card
     headline = imagined.read(Path()).of("learned", "functions", "score")["headline"]
     assert f"| functions | {headline} | 20 | 90.0 | 80.0–100.0 | 25.0 | 75.0 |" in card
     assert "- MIT: good" in card and "supplied the pairs: other" in card
-    assert 'SentenceTransformer("me/learned"' in card and "| seconds | 12.5 |" in card
+    assert 'SentenceTransformer("me/learned"' in card and 'Path(snapshot_download("me/learned"))' in card
+    assert "| seconds | 12.5 |" in card
     result = header(card)["model-index"][0]["results"][0]
     assert (result["dataset"]["name"], result["metrics"][0]["value"]) == ("functions", 0.9)
 

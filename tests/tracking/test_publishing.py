@@ -1,4 +1,4 @@
-"""Pushed to a hub of this machine: a server with the four answers that a push asks for, which keeps what it is sent."""
+"""Pushed to a hub of this machine: a server with the few answers that a push asks for, which keeps what it is sent."""
 
 import base64
 import json
@@ -16,7 +16,7 @@ class Hub(BaseHTTPRequestHandler):
 
     files: dict[str, bytes]
     asked: list[tuple[str, str]]
-    private: bool | None
+    visibility: str
     refuse = False
 
     def do_POST(self) -> None:
@@ -25,8 +25,10 @@ class Hub(BaseHTTPRequestHandler):
         if self.refuse:
             self.answer({"error": "not yours"}, 403)
         elif self.path == "/api/repos/create":
-            type(self).private = json.loads(body)["private"]
+            type(self).visibility = json.loads(body)["visibility"]
             self.answer({"url": f"{self.address}/me/coder", "id": "me/coder", "name": "me/coder"})
+        elif self.path == "/api/validate-yaml":  # the header of the card
+            self.answer({"errors": [], "warnings": []})
         elif self.path.endswith("/preupload/main"):
             names = [each["path"] for each in json.loads(body)["files"]]
             self.answer({"files": [{"path": n, "uploadMode": "regular", "shouldIgnore": False} for n in names]})
@@ -55,7 +57,7 @@ class Hub(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch):
-    kind = type("OneHub", (Hub,), {"files": {}, "asked": [], "private": None})
+    kind = type("OneHub", (Hub,), {"files": {}, "asked": [], "visibility": ""})
     server = ThreadingHTTPServer(("127.0.0.1", 0), kind)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address = f"http://127.0.0.1:{server.server_port}"
@@ -85,7 +87,7 @@ def test_folder_and_card_become_one_commit_of_a_private_repository(hub, folder: 
         "1_Pooling/config.json": b"1_Pooling/config.json" * 3,
         "README.md": b"# With scores\n",
     }
-    assert hub.private is True and address.endswith("/commit/" + "0" * 40)
+    assert hub.visibility == "private" and address.endswith("/commit/" + "0" * 40)
     assert [path for path, _ in hub.asked].count("/api/models/me/coder/commit/main") == 1
     assert {token for _, token in hub.asked} == {"Bearer hf_secret"}
 

@@ -53,16 +53,15 @@ def card(
     training: Mapping[str, Any],
     *,
     results: Results | None = None,
-    place: str | None = None,
+    repository: str | None = None,
 ) -> str:
     """The card, in Markdown with the header that hubs read, of the encoder in folder, which is retriever `name`'s.
 
-    training: the facts of its fit. results: those of the grid, for the card with scores. place: what it is loaded by,
-    if that is not the folder where `fit` writes it.
+    training: the facts of its fit. results: those of the grid, for the card with scores. repository: of a hub, that it
+    is loaded from; None for the folder where `fit` writes it.
     """
     settings = _json(folder / "encoder.json")
     sides = {side: learned(paths.PAIRS / f"{side}.parquet") for side in ("train", "valid")}
-    place = place or (paths.retriever(name) / "encoder").as_posix()
     base_licence = _base_licence(folder)
     parts = [
         _header(name, params, settings, base_licence, results),
@@ -70,13 +69,13 @@ def card(
         _data(sides),
         _training(params.retrievers[name].fit, training, with_costs=results is not None),
         *([_scores(name, params, results)] if results is not None else []),
-        _loading(name, place, (folder / _OWN_CODE).exists()),
+        _loading(name, repository, (folder / _OWN_CODE).exists()),
         _licences(params, base_licence, sides["train"] if results is not None else None),
     ]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
 
-def scored_card(params: Params, name: str, *, place: str | None = None) -> str:
+def scored_card(params: Params, name: str, *, repository: str | None = None) -> str:
     """The card of a trained retriever of the grid with its scores, as far as they are there.
 
     DataError if it is not one of grid.trained, or is not fitted.
@@ -89,7 +88,7 @@ def scored_card(params: Params, name: str, *, place: str | None = None) -> str:
         )
     results = read(grid.benchmarks, grid.retrievers, grid.fusions, grid.trained, rerankings=grid.rerankings)
     training = store.read_json(paths.training_result(name))
-    return card(name, params, paths.retriever(name) / "encoder", training, results=results, place=place)
+    return card(name, params, paths.retriever(name) / "encoder", training, results=results, repository=repository)
 
 
 def _header(
@@ -181,7 +180,8 @@ def _scores(name: str, params: Params, results: Results) -> Iterator[str]:
             yield f"| {benchmark} | {metric} | {found['queries']:,} | " + " | ".join(cells) + " |"
 
 
-def _loading(name: str, place: str, own_code: bool) -> Iterator[str]:
+def _loading(name: str, repository: str | None, own_code: bool) -> Iterator[str]:
+    place = repository or (paths.retriever(name) / "encoder").as_posix()
     yield from ("## How to load it", "", "With sentence-transformers:", "", "```python")
     yield "from sentence_transformers import SentenceTransformer"
     yield ""
@@ -193,9 +193,13 @@ def _loading(name: str, place: str, own_code: bool) -> Iterator[str]:
     if own_code:
         yield from ("", f"`trust_remote_code` runs `{_OWN_CODE}`, which lies here with the modules that it takes.")
         yield "It needs pyarrow and safetensors, and no installed coderet."
-    yield from ("", "With coderet, from a folder:", "", "```python", "from pathlib import Path", "")
-    yield from ("import pyarrow as pa", "from coderet import encoders", "")
-    yield f'encoder = encoders.load(Path("{place}"))'
+    yield from ("", "With coderet:", "", "```python", "from pathlib import Path", "")
+    yield from ("import pyarrow as pa", "from coderet import encoders")
+    if repository:
+        yield "from huggingface_hub import snapshot_download"
+    folder = f'snapshot_download("{repository}")' if repository else f'"{place}"'
+    yield ""
+    yield f"encoder = encoders.load(Path({folder}))"
     yield 'vectors = encoder.encode_queries(pa.array(["sort a list in place"], pa.large_string()))'
     yield from ("```", "", "From MLflow's registry, where coderet is installed:", "", "```python", "import mlflow", "")
     yield f'model = mlflow.pyfunc.load_model("models:/coderet-{name}@champion")'

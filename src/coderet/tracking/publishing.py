@@ -35,6 +35,8 @@ def push(folder: Path, card: str, repository: str, *, private: bool = True, mess
         return str(api.create_commit(name, operations, commit_message=message).commit_url)
     except HFValidationError as error:
         raise NotPushed(f"{repository!r} is no name of a repository ({error}); wanted <owner>/<name>") from None
+    except ValueError as error:
+        raise NotPushed(f"{api.endpoint} does not take the card: {error}") from None
     except (HfHubHTTPError, httpx2.HTTPError, OSError) as error:
         first = (str(error) or type(error).__name__).strip().splitlines()[0]
         raise NotPushed(
