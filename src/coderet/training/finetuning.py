@@ -50,9 +50,7 @@ def base_encoder(base: str, params: Params) -> dict[str, Any]:
     if base in params.retrievers:
         encoder = params.retrievers[base].fit.get("encoder")
         if not isinstance(encoder, Mapping) or encoder.get("kind") not in {"pretrained", *TOWERS}:
-            raise DataError(
-                f"retrievers.{base} has no encoder that can be trained; wanted a model folder or a hub's id"
-            )
+            raise DataError(f"retrievers.{base} has no encoder to train; wanted a model folder or a hub's id")
         return dict(encoder)
     path = Path(base).expanduser()
     if path.exists():
