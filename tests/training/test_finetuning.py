@@ -61,7 +61,7 @@ def test_the_params_of_a_run_are_whole_and_name_what_is_compared(tiny_model: Pat
     read = params.read(run.folder / "params.yaml")
     assert list(run.systems) == ["bm25-code", "base", "mine"] and read.grid.trained == ("mine",)
     assert (run.folder / read.code / "train" / "fit.py").exists()
-    assert read.retrievers["mine"].fit["batches"]["size"] == 48 == len(read_pairs(run, "train"))
+    assert read.retrievers["mine"].fit["batches"]["size"] == 16 and len(read_pairs(run, "train")) == 48
     assert read.retrievers["base"].fit["encoder"] == encoder
     scripts = [step[0] for step in run.steps]
     assert scripts[0] == "train/fit.py" and scripts[-3:] == ["eval/compare.py", "eval/card.py", "eval/log.py"]

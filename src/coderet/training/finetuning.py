@@ -25,6 +25,7 @@ from coderet.records import DataError
 
 BENCHMARK, BASE, BASELINE = "held-out", "base", "bm25-code"
 SETTINGS = Path("train/finetune.yaml")
+STEPS_AN_EPOCH, SMALLEST_BATCH = 10, 16  # few pairs make smaller batches, for an epoch of one step learns nothing
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
@@ -121,7 +122,8 @@ def _params(
         untrained[BASE] = {"kind": "dense", "fit": {"encoder": dict(encoder)}, **settings["search"]}
     kind = "own" if encoder["kind"] in TOWERS else "pretrained"
     fit = {"encoder": dict(encoder), **settings["fit"][kind]}
-    fit["batches"] = fit["batches"] | {"size": min(fit["batches"]["size"], distinct)}
+    few = min(distinct, max(SMALLEST_BATCH, distinct // STEPS_AN_EPOCH))
+    fit["batches"] = fit["batches"] | {"size": min(fit["batches"]["size"], few)}
     systems = [*untrained, name]
     return {
         "sources": {},
