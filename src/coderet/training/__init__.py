@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 OBJECTIVES = {"info-nce": "coderet.training.objectives:InfoNce"}
+OPTIMISERS = {"adam": "torch.optim:Adam", "adamw": "torch.optim:AdamW"}
 
 
 def fit(pairs: Path, tokenizers: Path, settings: Mapping[str, Any], work: Path, seed: int, logger: Any = None) -> Any:
@@ -12,6 +13,20 @@ def fit(pairs: Path, tokenizers: Path, settings: Mapping[str, Any], work: Path, 
     from coderet.training import fitting
 
     return fitting.fit(pairs, tokenizers, settings, work, seed, logger)
+
+
+def mini_batches(pairs: Path, tokenizers: Path, settings: Mapping[str, Any], work: Path, seed: int) -> Any:
+    """`trying.trials`: larger and larger mini-batches of a retriever's longest pairs, with their speed and memory."""
+    from coderet.training import trying
+
+    return trying.trials(pairs, tokenizers, settings, work, seed)
+
+
+def told(trials: Any) -> str:
+    """`trying.told`: a table of trials, and which is the best."""
+    from coderet.training import trying
+
+    return trying.told(trials)
 
 
 def train_vocabulary(pairs: Path, folder: Path, **settings: Any) -> dict[str, int | str]:
