@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
+from tiny_checkpoints import TEXTS, WORDS, checkpoint, tokenizer
 
 from coderet import encoders
 from coderet.corpora.sources import SourceError
 from coderet.encoders.pretrained import Pretrained
 from coderet.records import DataError
-from tiny_checkpoints import TEXTS, WORDS, checkpoint, tokenizer
 
 REVISION, CODE_REVISION = "0123456789abcdef0123456789abcdef01234567", "89abcdef0123456789abcdef0123456789abcdef"
 Hub = Callable[[str, Path, str], str]

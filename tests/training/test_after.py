@@ -5,13 +5,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tiny_checkpoints import checkpoint, tokenizer
 
 from coderet.encoders.base import DualEncoder
 from coderet.encoders.tokenizer import train
 from coderet.encoders.tuning import Tunable
 from coderet.registry import BadValue
 from coderet.training import after
-from tiny_checkpoints import checkpoint, tokenizer
 
 
 def test_nothing_is_averaged_unless_asked_for(tmp_path: Path):

@@ -206,7 +206,8 @@ class Pretrained:
         with torch.inference_mode():
             for rows in encoding.batches(tokens.lengths, BATCH_TOKENS[self._device]):
                 ids, mask = (
-                    torch.from_numpy(each).to(self._device) for each in tokens.padded(rows, encoding.LENGTH_STEP, self.fill)
+                    torch.from_numpy(each).to(self._device)
+                    for each in tokens.padded(rows, encoding.LENGTH_STEP, self.fill)
                 )
                 states = self.model(input_ids=ids, attention_mask=mask.long()).last_hidden_state
                 vectors[rows] = self.pooled(states, mask).cpu().numpy()

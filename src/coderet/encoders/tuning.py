@@ -231,9 +231,7 @@ class Tunable(nn.Module):
 
     def _open(self, model_folder: Path) -> tuple[Any, Any]:
         said = usage(model_folder)
-        return open_model(
-            model_folder / said.model, torch.float32, self._trust, attn_implementation=self._attention
-        )
+        return open_model(model_folder / said.model, torch.float32, self._trust, attn_implementation=self._attention)
 
     def _merged(self) -> Any:
         """The model with its adapters added into its weights: itself if it has none, else a copy."""
