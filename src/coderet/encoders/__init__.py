@@ -1,7 +1,7 @@
 """Text to vectors. Reading this page imports no torch: the tables name classes as strings.
 
 ENCODERS: what can be loaded from a folder, by the `kind` in its encoder.json. TOWERS: the architectures among them that
-are trained here, each of which `base.DualEncoder` makes an encoder of.
+are trained here, each of which `base.DualEncoder` makes an encoder of. TRAINABLE: what training can start from.
 """
 
 from collections.abc import Mapping
@@ -15,6 +15,7 @@ ENCODERS = dict.fromkeys(TOWERS, "coderet.encoders.base:DualEncoder") | {
     "pretrained": "coderet.encoders.pretrained:Pretrained",
     "api": "coderet.encoders.api:Api",
 }
+TRAINABLE = {name: ENCODERS[name] for name in TOWERS} | {"pretrained": "coderet.encoders.tuning:Tunable"}
 
 
 def load(folder: Path, cache: Path | None = None) -> Any:
@@ -34,10 +35,16 @@ def trainable(settings: Mapping[str, Any], tokenizers: Path, work: Path) -> Any:
     """A new encoder to be trained, from `fit.encoder` of params.yaml.
 
     tokenizers: the folder of the vocabulary that own architectures read with. work: where a base model is fetched to.
+    UnknownName for a kind that is not known or cannot be trained, and for settings that it does not have.
     """
     from coderet.encoders import base, tokenizer
 
-    return base.DualEncoder.build(tokenizer.load(tokenizers / base.TOKENIZER), settings)
+    given = dict(settings)
+    kind = str(given.pop("kind", None))
+    if kind in TOWERS:
+        return base.DualEncoder.build(tokenizer.load(tokenizers / base.TOKENIZER), settings)
+    start = registry.load(TRAINABLE, kind, "encoders that are trained", "fit.encoder.kind").prepare
+    return start(work, **registry.fit_arguments(start, given, "fit.encoder"))
 
 
 def prepare(settings: Mapping[str, Any], work: Path) -> Any:
