@@ -147,26 +147,31 @@ class Pretrained:
         )
 
     def save(self, folder: Path) -> None:
-        """Write settings and a copy of the model's files into folder, and what tells sentence-transformers of them.
-
-        Marks of one's own are not to be told there: such a folder is coderet's alone.
-        """
+        """Write settings and a copy of the model's files into folder, and what tells sentence-transformers of them."""
         settings_file.write(folder, self.settings)
         shutil.copytree(self.model_folder, folder / MODEL)
+        self.describe(folder)
+
+    def describe(self, folder: Path) -> None:
+        """Tell sentence-transformers how the model that lies in folder is used.
+
+        Marks of one's own cannot be told there: such a folder is coderet's alone.
+        """
         said = self.settings
-        if "marks_before" not in said and "marks_after" not in said:
-            exporting.describe_transformer(
-                folder,
-                (Path(MODEL) / self._transformer).as_posix(),
-                pooling=said["pooling"],
-                dimensions=int(self._model.config.hidden_size),
-                kept=self.dim,
-                normalise=said["normalise"],
-                max_tokens=said["max_tokens"],
-                lower_case=self._lower_case,
-                query_prompt=said["query_prefix"],
-                document_prompt=said["document_prefix"],
-            )
+        if "marks_before" in said or "marks_after" in said:
+            return
+        exporting.describe_transformer(
+            folder,
+            (Path(MODEL) / self._transformer).as_posix(),
+            pooling=said["pooling"],
+            dimensions=int(self._model.config.hidden_size),
+            kept=self.dim,
+            normalise=said["normalise"],
+            max_tokens=said["max_tokens"],
+            lower_case=self._lower_case,
+            query_prompt=said["query_prefix"],
+            document_prompt=said["document_prefix"],
+        )
 
     @classmethod
     def load(cls, folder: Path) -> "Pretrained":

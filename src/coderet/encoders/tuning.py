@@ -195,7 +195,7 @@ class Tunable(nn.Module):
                 weights.lerp_(base[name].to(weights.device), share)
 
     def save(self, folder: Path) -> None:
-        """Write an encoder of kind pretrained into folder; its folder `model` is also one of sentence-transformers."""
+        """Write an encoder of kind pretrained into folder, which is one of sentence-transformers; so is `model` in it."""
         settings_file.write(folder, self.settings)
         base, place = self.reader.model_folder, folder / MODEL
         said = usage(base)
@@ -214,6 +214,7 @@ class Tunable(nn.Module):
             ),
             int(self.model.config.hidden_size),
         )
+        self.reader.describe(folder)
 
     @property
     def parameters_count(self) -> int:
