@@ -195,7 +195,7 @@ class Tunable(nn.Module):
                 weights.lerp_(base[name].to(weights.device), share)
 
     def save(self, folder: Path) -> None:
-        """Write an encoder of kind pretrained into folder, which is one of sentence-transformers; so is `model` in it."""
+        """Write an encoder of kind pretrained into folder, which is one of sentence-transformers, as is `model`."""
         settings_file.write(folder, self.settings)
         base, place = self.reader.model_folder, folder / MODEL
         said = usage(base)

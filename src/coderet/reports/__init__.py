@@ -4,6 +4,7 @@
 both, `report` the page that `as_markdown` and `as_html` put into words.
 """
 
+from coderet.reports.architectures import COLUMN as ARCHITECTURES
 from coderet.reports.card import card, scored_card
 from coderet.reports.choices import contrasts, headlines, read_score
 from coderet.reports.comparison import all_warnings, differences
@@ -17,6 +18,7 @@ from coderet.reports.sections import report
 from coderet.reports.summary import summary_rows
 
 __all__ = [
+    "ARCHITECTURES",
     "Results",
     "all_warnings",
     "as_html",

@@ -19,7 +19,7 @@ import yaml
 from coderet import paths, registry
 from coderet.corpora import exchange, pins, store, supplied
 from coderet.corpora.sources import SourceError
-from coderet.encoders import TOWERS
+from coderet.encoders import TRAINED
 from coderet.params import Params, of
 from coderet.records import DataError
 
@@ -50,7 +50,7 @@ def base_encoder(base: str, params: Params) -> dict[str, Any]:
     """
     if base in params.retrievers:
         encoder = params.retrievers[base].fit.get("encoder")
-        if not isinstance(encoder, Mapping) or encoder.get("kind") not in {"pretrained", *TOWERS}:
+        if not isinstance(encoder, Mapping) or encoder.get("kind") not in {"pretrained", *TRAINED}:
             raise DataError(f"retrievers.{base} has no encoder to train; wanted a model folder or a hub's id")
         return dict(encoder)
     path = Path(base).expanduser()
@@ -118,9 +118,9 @@ def _params(
 ) -> dict[str, Any]:
     """What of the project's params a run has otherwise."""
     untrained = {BASELINE: raw["retrievers"][BASELINE]}
-    if encoder["kind"] not in TOWERS:  # what starts from nothing has no base to be compared with
+    if encoder["kind"] not in TRAINED:  # what starts from nothing has no base to be compared with
         untrained[BASE] = {"kind": "dense", "fit": {"encoder": dict(encoder)}, **settings["search"]}
-    kind = "own" if encoder["kind"] in TOWERS else "pretrained"
+    kind = "own" if encoder["kind"] in TRAINED else "pretrained"
     fit = {"encoder": dict(encoder), **settings["fit"][kind]}
     few = min(distinct, max(SMALLEST_BATCH, distinct // STEPS_AN_EPOCH))
     fit["batches"] = fit["batches"] | {"size": min(fit["batches"]["size"], few)}
@@ -149,7 +149,7 @@ def _params(
 def _steps(raw: Mapping[str, Any]) -> list[tuple[str, ...]]:
     grid = raw["grid"]
     (name,) = grid["trained"]
-    own = raw["retrievers"][name]["fit"]["encoder"]["kind"] in TOWERS
+    own = raw["retrievers"][name]["fit"]["encoder"]["kind"] in TRAINED
     steps: list[tuple[str, ...]] = [("train/vocabulary.py",)] if own else []
     steps.append(("train/fit.py", name))
     steps += [("train/prepare.py", each) for each in grid["untrained"]]
