@@ -14,6 +14,7 @@ TOWERS = {"nbow": "coderet.encoders.nbow:NeuralBagOfWords"}
 ENCODERS = dict.fromkeys(TOWERS, "coderet.encoders.base:DualEncoder") | {
     "pretrained": "coderet.encoders.pretrained:Pretrained",
     "api": "coderet.encoders.api:Api",
+    "static": "coderet.encoders.static:Static",
 }
 
 
