@@ -22,6 +22,7 @@ TRAINED = dict.fromkeys([*TOWERS, MIXED], "coderet.encoders.base:DualEncoder")
 ENCODERS = TRAINED | {
     "pretrained": "coderet.encoders.pretrained:Pretrained",
     "api": "coderet.encoders.api:Api",
+    "static": "coderet.encoders.static:Static",
 }
 TRAINABLE = TRAINED | {"pretrained": "coderet.encoders.tuning:Tunable"}
 

@@ -29,6 +29,15 @@ def told(trials: Any) -> str:
     return trying.told(trials)
 
 
+def distil(teacher: Any, pairs: Path, cache: Path | None, seed: int, **settings: Any) -> Any:
+    """`distillation.distil`: a static encoder in the place of teacher, and the facts of its making."""
+    from coderet import registry
+    from coderet.training import distillation
+
+    made = distillation.distil
+    return made(teacher, pairs, cache, seed, **registry.fit_arguments(made, settings, "fit"))
+
+
 def train_vocabulary(pairs: Path, folder: Path, **settings: Any) -> dict[str, int | str]:
     """`vocabulary.train_vocabulary`: the tokenizer of the encoders that are trained here."""
     from coderet.training import vocabulary
