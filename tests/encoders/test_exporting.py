@@ -15,10 +15,12 @@ import pytest
 import torch
 
 from coderet import encoders
-from coderet.encoders import TOWERS, exporting
+from coderet.encoders import MIXED, TOWERS, exporting
 from coderet.encoders.base import DualEncoder
 from coderet.encoders.pretrained import Pretrained
+from coderet.encoders.static import Static, over_code_words
 from coderet.encoders.tokenizer import train_bpe, train_words
+from coderet.encoders.tuning import Tunable
 
 TEXTS = pa.array(
     ["sort a list", "", "def binary_search(numbers): return the tree", "Sort " * 90, "in place: sortTheList"],
@@ -71,6 +73,27 @@ def own(kind: str, settings: dict[str, Any], words: bool = False) -> DualEncoder
     return DualEncoder.build(tokenizer, {"kind": kind, "dim": 8, **settings}).eval()
 
 
+def mixed() -> DualEncoder:
+    torch.manual_seed(1)
+    sides = {"query": {"kind": "attention", "dim": 8}, "document": {"kind": "nbow", "dim": 8}}
+    return DualEncoder.build(train_bpe([TEXTS], 60, 1), {"kind": MIXED, **sides}).eval()
+
+
+def tuned(model: Path, folder: Path) -> Tunable:
+    """A model of sentence-transformers with other weights than those it began with."""
+    Pretrained(model, precision="fp32", normalise=True).save(folder / "base")
+    made = Tunable(folder / "base" / "model", precision="fp32", max_tokens=12, query_prefix="query: ")
+    with torch.no_grad():
+        for weights in made.parameters():
+            weights += 0.01
+    return made
+
+
+def static() -> Static:
+    tokenizer = over_code_words(train_bpe([TEXTS], 60, 1))
+    return Static(tokenizer, torch.randn(60, 8, generator=torch.manual_seed(1)), max_tokens=9, code_words=True)
+
+
 def encoded(folders: list[Path], place: Path) -> dict[str, np.ndarray]:
     """What sentence-transformers makes of TEXTS with the models in folders, in a process that has no coderet."""
     given = [json.dumps(TEXTS.to_pylist()), str(place), *map(str, folders)]
@@ -99,6 +122,7 @@ def towers(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, DualEnco
     root = tmp_path_factory.mktemp("towers")
     made = {f"nbow-{name}": own("nbow", settings) for name, settings in SETTINGS.items()}
     made |= {kind: own(kind, {}) for kind in TOWERS} | {"words": own("nbow", {"distinct": True}, words=True)}
+    made |= {MIXED: mixed()}
     for name, encoder in made.items():
         encoder.save(root / name)
     return made, root, encoded([root / name for name in made], root / "vectors.npz")
@@ -139,20 +163,25 @@ def test_only_the_code_that_an_encoder_takes_lies_in_its_folder(towers):
 @pytest.fixture(scope="module")
 def transformers(
     tiny_models: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
-) -> tuple[dict[str, Pretrained], Path, dict[str, np.ndarray]]:
+) -> tuple[dict[str, Any], Path, dict[str, np.ndarray]]:
     root = tmp_path_factory.mktemp("transformers")
-    made = {name: Pretrained(tiny_models(), precision="fp32", **each) for name, each in PRETRAINED.items()}
+    made: dict[str, Any] = {
+        name: Pretrained(tiny_models(), precision="fp32", **each) for name, each in PRETRAINED.items()
+    }
+    made |= {"tuned": tuned(tiny_models(), tmp_path_factory.mktemp("untuned")), "static": static()}
     for name, encoder in made.items():
         encoder.save(root / name)
     return made, root, encoded([root / name for name in made], root / "vectors.npz")
 
 
-def test_sentence_transformers_gives_the_vectors_of_a_transformer_without_any_code_of_ours(transformers):
+def test_sentence_transformers_gives_the_vectors_of_transformers_and_tables_without_any_code_of_ours(transformers):
     made, root, found = transformers
     assert str(found["from"]) == "" and not list(root.rglob("*.py"))
-    for name, encoder in made.items():
+    for name in made:
+        encoder = encoders.load(root / name)
         assert_same(encoder, found, name)
-        assert found[f"{name} tokens"] == encoder.settings["max_tokens"]
+        if name != "static":  # a table itself has no limit; its tokenizer cuts
+            assert found[f"{name} tokens"] == encoder.settings["max_tokens"]
 
 
 def test_the_weights_of_a_transformer_are_written_once(transformers, tiny_models: Callable[..., Path]):
@@ -164,8 +193,8 @@ def test_the_weights_of_a_transformer_are_written_once(transformers, tiny_models
 
 def test_a_saved_transformer_has_the_fingerprint_it_had_before(transformers):
     made, root, _ = transformers
-    for name, encoder in made.items():
-        assert encoders.load(root / name).fingerprint == encoder.fingerprint
+    for name in PRETRAINED:
+        assert encoders.load(root / name).fingerprint == made[name].fingerprint
 
 
 def test_a_model_folder_of_sentence_transformers_stays_byte_for_byte(

@@ -78,11 +78,12 @@ def describe_transformer(
         shape = {"in_features": dimensions, "out_features": kept, "bias": False}
         _write(folder / "2_Dense" / "config.json", shape | {"activation_function": "torch.nn.modules.linear.Identity"})
         save_file({"linear.weight": torch.eye(kept, dimensions)}, folder / "2_Dense" / "model.safetensors")
-    if normalise:
-        path = f"{len(modules)}_Normalize"
-        _write(folder / path / "config.json", {})
-        modules.append((path, f"{_OWN}Normalize"))
-    describe(folder, modules, query_prompt, document_prompt)
+    describe(folder, modules + _normalising(folder, len(modules), normalise), query_prompt, document_prompt)
+
+
+def describe_static(folder: Path, *, normalise: bool) -> None:
+    """Describe the table in folder, `model.safetensors` and `tokenizer.json`, whose rows' mean is a text's vector."""
+    describe(folder, [("", f"{_OWN}StaticEmbedding"), *_normalising(folder, 1, normalise)])
 
 
 def ship_code(folder: Path, modules: Iterable[str]) -> None:
@@ -90,14 +91,23 @@ def ship_code(folder: Path, modules: Iterable[str]) -> None:
 
     modules: the modules of this package that define it. Prefixes belong to the encoder, so there are no prompts.
     """
-    package = Path(__file__).parents[1]
     own = Path(__file__).with_name(f"{MODULE}.py")
-    for path in {*_needed([__name__, *modules]).values(), own}:  # own too: the copy must be able to save it again
-        place = folder / CODE / path.relative_to(package.parent)
+    needed = _needed([__name__, *modules]) | {f"{__name__.rpartition('.')[0]}.{MODULE}": own}  # to save it again too
+    for name, path in needed.items():
+        place = folder / CODE / Path(*name.split("."))  # by name: of several copies each may hold a part
+        place = place / path.name if path.stem == "__init__" else place.with_suffix(".py")
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, place)
     shutil.copyfile(own, folder / own.name)
     describe(folder, [("", f"{MODULE}.{CLASS}")])
+
+
+def _normalising(folder: Path, place: int, normalise: bool) -> list[tuple[str, str]]:
+    """The module at that place that makes vectors of length 1, if that is asked for."""
+    if not normalise:
+        return []
+    _write(folder / f"{place}_Normalize" / "config.json", {})
+    return [(f"{place}_Normalize", f"{_OWN}Normalize")]
 
 
 def _needed(modules: Iterable[str]) -> dict[str, Path]:

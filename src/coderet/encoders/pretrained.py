@@ -164,7 +164,7 @@ class Pretrained:
             folder,
             (Path(MODEL) / self._transformer).as_posix(),
             pooling=said["pooling"],
-            dimensions=int(self._model.config.hidden_size),
+            dimensions=int(self.model.config.hidden_size),
             kept=self.dim,
             normalise=said["normalise"],
             max_tokens=said["max_tokens"],
