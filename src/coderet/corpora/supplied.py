@@ -61,7 +61,8 @@ def read(path: Path) -> tuple[pa.Table, dict[str, int]]:
     DataError for a file that is neither form or cannot be read, and for rows with a side missing, empty or no text, or
     with an id that another row has.
     """
-    rows, ids = [], []
+    rows: list[dict[str, str]] = []
+    ids: list[tuple[str, str]] = []
     faults: dict[str, list[str]] = {}
     for row, place in _rows(path):
         query, code = (_side(row, name, place, faults) for name in ("query", "code"))
@@ -99,8 +100,8 @@ def divide(pairs: pa.Table, held_out: float, seed: int) -> Divided:
         if all((side == name).sum() > 1 for name in SIDES):
             break
     else:
-        found = {name: int((side == name).sum()) for name in SIDES}
-        raise DataError(f"pairs by side are {found}; wanted at least two on each: give more pairs or another seed")
+        by_side = {name: int((side == name).sum()) for name in SIDES}
+        raise DataError(f"pairs by side are {by_side}; wanted at least two on each: give more pairs or another seed")
     chosen = {name: pairs.filter(pa.array(side == name)) for name in SIDES}
     clean = pa.array(np.ones(len(chosen["train"]), bool))
     for text in ("query", "code"):

@@ -11,7 +11,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -71,8 +71,9 @@ class CoderetEncoder(InputModule):
         cache_folder: str | None = None,
         revision: str | None = None,
         local_files_only: bool = False,
+        init_defaults: dict[str, Any] | None = None,
         **kwargs: Any,
-    ) -> "CoderetEncoder":
+    ) -> Self:
         """The encoder in a folder or in a repository of the hub."""
         where = (token, cache_folder, revision, local_files_only)
         found = [cls.load_file_path(model_name_or_path, name, subfolder, *where) for name in FILES]

@@ -78,15 +78,14 @@ def card(
 def scored_card(params: Params, name: str, *, repository: str | None = None) -> str:
     """The card of a trained retriever of the grid with its scores, as far as they are there.
 
-    DataError if it is not one of grid.trained, or is not fitted.
+    DataError if it is not one that learns, or is not fitted.
     """
     grid = params.grid
-    if name not in grid.trained:
-        known = ", ".join(grid.trained) or "none"
-        raise DataError(
-            f"{name!r} is not trained here; wanted one of grid.trained: {known}.{nearest(name, grid.trained)}"
-        )
-    results = read(grid.benchmarks, grid.retrievers, grid.fusions, grid.trained, rerankings=grid.rerankings)
+    if name not in grid.learned:
+        near = nearest(name, grid.learned)
+        known = ", ".join(grid.learned) or "none"
+        raise DataError(f"{name!r} is not trained here; wanted one of grid.trained or grid.distilled: {known}.{near}")
+    results = read(grid.benchmarks, grid.retrievers, grid.fusions, grid.learned, rerankings=grid.rerankings)
     training = store.read_json(paths.training_result(name))
     return card(name, params, paths.retriever(name) / "encoder", training, results=results, repository=repository)
 
@@ -105,7 +104,7 @@ def _header(
         about["license"] = licence
     if source.startswith("hub:"):
         about["base_model"] = pins.parse(source).place.partition("@")[0]
-    measured = [_result(benchmark, results, name) for benchmark in (results.benchmarks if results else ())]
+    measured = [_result(benchmark, results, name) for benchmark in results.benchmarks] if results else []
     if any(measured):
         about["model-index"] = [{"name": name, "results": [each for each in measured if each]}]
     yield "---"

@@ -83,7 +83,7 @@ def write_run(params_file: Path, encoder: Mapping[str, Any], pairs: Path, name: 
             store.write_pairs(new / f"{side}.parquet", [getattr(sides, side)])
     with store.new_folder(folder / BENCHMARK) as new:
         exchange.write_beir(supplied.benchmark(sides.test), new)
-    facts = {"supplied": counts, "pairs": {side: len(getattr(sides, side)) for side in supplied.SIDES}}
+    facts: dict[str, Any] = {"supplied": counts, "pairs": {side: len(getattr(sides, side)) for side in supplied.SIDES}}
     facts |= {"leaks_left_out": sides.leaked, "held_out_by": "group" if sides.grouped else "pair"}
     store.write_json(folder / paths.MINING_REPORT, facts)
     distinct = min(len(pc.unique(sides.train[side])) for side in ("query", "code"))
