@@ -33,6 +33,7 @@ def test_every_stage_writes_where_paths_says():
     assert outs("mine") == {str(paths.PAIRS), str(paths.MINING_REPORT)}
     assert outs("vocabulary") == {str(paths.TOKENIZERS)}
     assert outs("fit") == {str(paths.retriever("RETRIEVER")), str(paths.training_result("RETRIEVER"))}
+    assert outs("distil") == outs("fit")
     assert outs("prepare") == {str(paths.retriever("RETRIEVER"))}
     for stage, folder in (("index", paths.index), ("search", paths.runs)):
         result = paths.result("BENCHMARK", "RETRIEVER", stage)
@@ -107,7 +108,11 @@ def test_every_parameter_named_by_a_stage_exists():
                     key = key.replace(named[0], raw["fusions"][named[1]]["members"][int(named[2])])
                 found = ITEM.search(key)
                 axis = axes[found[1]] if found else None
-                members = raw["grid"][{"fit": "trained", "prepare": "untrained"}.get(name, axis)] if axis else [""]
+                members = (
+                    raw["grid"][{"fit": "trained", "distil": "distilled", "prepare": "untrained"}.get(name, axis)]
+                    if axis
+                    else [""]
+                )
                 members = raw["rerankers"] if axis == "rerankers" else members  # the grid may have none
                 for member in members:
                     value = raw

@@ -2,6 +2,7 @@
 
 ENCODERS: what can be loaded from a folder, by the `kind` in its encoder.json. TOWERS: the architectures among them that
 are trained here, each of which `base.DualEncoder` makes an encoder of; so it does of two of them, of kind MIXED.
+TRAINABLE: what training can start from.
 """
 
 from collections.abc import Mapping
@@ -21,7 +22,9 @@ TRAINED = dict.fromkeys([*TOWERS, MIXED], "coderet.encoders.base:DualEncoder")
 ENCODERS = TRAINED | {
     "pretrained": "coderet.encoders.pretrained:Pretrained",
     "api": "coderet.encoders.api:Api",
+    "static": "coderet.encoders.static:Static",
 }
+TRAINABLE = TRAINED | {"pretrained": "coderet.encoders.tuning:Tunable"}
 
 
 def load(folder: Path, cache: Path | None = None) -> Any:
@@ -35,6 +38,22 @@ def load(folder: Path, cache: Path | None = None) -> Any:
     kind = str(settings.read(folder)["kind"])
     encoder = registry.load(ENCODERS, kind, "encoders", f"{folder}: kind").load(folder)
     return encoding.Cached(encoder, cache) if cache is not None and getattr(encoder, "CACHED", False) else encoder
+
+
+def trainable(settings: Mapping[str, Any], tokenizers: Path, work: Path) -> Any:
+    """A new encoder to be trained, from `fit.encoder` of params.yaml.
+
+    tokenizers: the folder of the vocabulary that own architectures read with. work: where a base model is fetched to.
+    UnknownName for a kind that is not known or cannot be trained, and for settings that it does not have.
+    """
+    from coderet.encoders import base, tokenizer
+
+    given = dict(settings)
+    kind = str(given.pop("kind", None))
+    if kind in TRAINED:
+        return base.DualEncoder.build(tokenizer.load(tokenizers / base.TOKENIZER), settings)
+    start = registry.load(TRAINABLE, kind, "encoders that are trained", "fit.encoder.kind").prepare
+    return start(work, **registry.fit_arguments(start, given, "fit.encoder"))
 
 
 def prepare(settings: Mapping[str, Any], work: Path) -> Any:

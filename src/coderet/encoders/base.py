@@ -2,7 +2,8 @@
 
 A tower is an architecture; both sides have the same, or of kind `mixed` each its own. Everything around it is the same
 for all: prefixes, marks, length limits, normalisation, batches, saving and loading. A saved encoder is a folder of
-three files: `encoder.json` (settings), `tokenizer.json` and `weights.safetensors`.
+three files: `encoder.json` (settings), `tokenizer.json` and `weights.safetensors`; what lies beside them makes it a
+folder of sentence-transformers too (see `exporting`).
 """
 
 import hashlib
@@ -22,7 +23,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from coderet import registry
-from coderet.encoders import MIXED, TOWERS, TRAINED, encoding
+from coderet.encoders import MIXED, TOWERS, TRAINED, encoding, exporting
 from coderet.encoders import settings as settings_file
 from coderet.encoders import tokenizer as tokenizers
 from coderet.encoders.encoding import Role
@@ -167,11 +168,12 @@ class DualEncoder(nn.Module):
         return sum(weights.numel() for weights in self._weights().values())
 
     def save(self, folder: Path) -> None:
-        """Write the three files into folder, which is made if it is not there."""
+        """Write the three files and what sentence-transformers takes into folder, which is made if it is not there."""
         folder.mkdir(parents=True, exist_ok=True)
         save_file(self._weights(), folder / WEIGHTS)
         tokenizers.save(self.tokenizer, folder / TOKENIZER)
         settings_file.write(folder, self.settings)
+        exporting.ship_code(folder, {type(each).__module__ for each in self.modules()})
 
     @classmethod
     def load(cls, folder: Path) -> "DualEncoder":

@@ -14,6 +14,7 @@ OBJECTIVES = {
     "margin-mse": "coderet.training.objectives:MarginMse",
     "keep": "coderet.training.objectives:Keep",
 }
+OPTIMISERS = {"adam": "torch.optim:Adam", "adamw": "torch.optim:AdamW"}
 
 
 def fit(pairs: Path, tokenizers: Path, settings: Mapping[str, Any], work: Path, seed: int, logger: Any = None) -> Any:
@@ -21,6 +22,29 @@ def fit(pairs: Path, tokenizers: Path, settings: Mapping[str, Any], work: Path, 
     from coderet.training import fitting
 
     return fitting.fit(pairs, tokenizers, settings, work, seed, logger)
+
+
+def mini_batches(pairs: Path, tokenizers: Path, settings: Mapping[str, Any], work: Path, seed: int) -> Any:
+    """`trying.trials`: larger and larger mini-batches of a retriever's longest pairs, with their speed and memory."""
+    from coderet.training import trying
+
+    return trying.trials(pairs, tokenizers, settings, work, seed)
+
+
+def told(trials: Any) -> str:
+    """`trying.told`: a table of trials, and which is the best."""
+    from coderet.training import trying
+
+    return trying.told(trials)
+
+
+def distil(teacher: Any, pairs: Path, cache: Path | None, seed: int, **settings: Any) -> Any:
+    """`distillation.distil`: a static encoder in the place of teacher, and the facts of its making."""
+    from coderet import registry
+    from coderet.training import distillation
+
+    made = distillation.distil
+    return made(teacher, pairs, cache, seed, **registry.fit_arguments(made, settings, "fit"))
 
 
 def train_vocabulary(pairs: Path, folder: Path, **settings: Any) -> dict[str, int | str]:
