@@ -5,31 +5,32 @@ import sys
 
 import pytest
 
-ROUNDS = """
+STEPS = """
 import resource, sys
 import torch
 from coderet.encoders import memory
 kept = sys.argv[1] == "kept" and memory.keep_freed()
-make = lambda: torch.ones(16 * 2**20)  # 64 MiB, 16,384 pages
-make()
-before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-for _ in range(4):
-    make()
-print(kept, resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+torch.set_num_threads(1)
+model = torch.nn.Sequential(torch.nn.Linear(8, 256), torch.nn.GELU(), torch.nn.LayerNorm(256), torch.nn.Linear(256, 8))
+texts = torch.randn(40_000, 8)  # 40 MB a layer
+def steps(count):
+    for _ in range(count):
+        model(texts).square().mean().backward()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+before = steps(4)
+print(kept, steps(4) - before)
 """
 
 
 def faults(how: str) -> tuple[bool, int]:
-    told = subprocess.run(
-        [sys.executable, "-c", ROUNDS, how], capture_output=True, text=True, check=True
-    ).stdout.split()
-    return told[0] == "True", int(told[1])
+    run = subprocess.run([sys.executable, "-c", STEPS, how], capture_output=True, text=True, check=True)
+    kept, count = run.stdout.split()
+    return kept == "True", int(count)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems have other allocators")
-def test_a_tensor_in_memory_that_is_kept_costs_no_page_faults():
+def test_steps_in_memory_that_is_kept_cost_hardly_a_page_fault():
     kept, few = faults("kept")
     if not kept:
         pytest.skip("this C library cannot be told to keep memory")
-    assert few < 1000
-    assert faults("given back")[1] > 4 * 2**14 / 512  # whatever the size of a page may be, up to 2 MiB
+    assert 10 * few < faults("given back")[1]
