@@ -324,6 +324,9 @@ def open_model(folder: Path, dtype: torch.dtype, trust: bool | None, **options: 
             f"{folder} lacks {len(missing)} weights of a {type(model).__name__}, such as {missing[0]}: it is not "
             "whole, or its config.json names another architecture than its weights are of"
         )
+    files = set(tokenizer.vocab_files_names.values())
+    if not trust and not any((folder / name).is_file() for name in files):  # transformers makes up an empty one
+        raise DataError(f"{folder} has no tokenizer; wanted {' or '.join(sorted(files))}: fetch the whole model folder")
     if not tokenizer.is_fast and not trust:
         raise DataError(f"{folder} has a tokenizer without a fast version, which is not supported")
     if getattr(model.config, "is_encoder_decoder", False):

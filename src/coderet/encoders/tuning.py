@@ -20,11 +20,13 @@ from typing import Any, Literal
 import pyarrow as pa
 import torch
 from torch import Tensor, nn
+from transformers import PretrainedConfig
 
 from coderet import registry
-from coderet.encoders import sentence_folder
+from coderet.encoders import packing, sentence_folder
 from coderet.encoders import settings as settings_file
 from coderet.encoders.encoding import Role
+from coderet.encoders.packing import PACKED
 from coderet.encoders.pretrained import (
     HEADS,
     MODEL,
@@ -51,9 +53,10 @@ class Tunable(nn.Module):
     max_tokens: what the encoder reads once it is trained; max_query_tokens, max_document_tokens: what it reads in
     training, the same unless they are less. normalise: vectors of length 1. dropout: the rate of all dropout layers.
     gradient_checkpointing: keep one state a layer and compute the rest again, for a third more time. attention: how it
-    is computed, auto for what is fastest in training on this device. frozen_embeddings, frozen_layers: what of the
-    bottom is not trained; with layers the embeddings are frozen too. lora: the settings of `add_lora`, in the place of
-    training the weights themselves. precision: fp32, bf16, or auto. The others are those of `Pretrained`.
+    is computed: transformers' eager or sdpa, packed (see `packing`), or auto for what is fastest on this machine.
+    frozen_embeddings, frozen_layers: what of the bottom is not trained; with layers the embeddings are frozen too.
+    lora: the settings of `add_lora`, in the place of training the weights themselves. precision: fp32, bf16, or auto.
+    The others are those of `Pretrained`.
     """
 
     def __init__(
@@ -74,7 +77,7 @@ class Tunable(nn.Module):
         trust_remote_code: bool | None = None,
         dropout: float = 0.0,
         gradient_checkpointing: bool = False,
-        attention: Literal["auto", "eager", "sdpa"] = "auto",
+        attention: Literal["auto", "eager", "sdpa", "packed"] = "auto",
         frozen_embeddings: bool = False,
         frozen_layers: int = 0,
         lora: Mapping[str, Any] | None = None,
@@ -82,7 +85,8 @@ class Tunable(nn.Module):
         super().__init__()
         check_range(f"{WHERE}.dropout", dropout, 0.0, 1.0)
         check_range(f"{WHERE}.frozen_layers", frozen_layers, 0)
-        self._attention, self._trust = _attention(attention), trust_remote_code
+        self._trust = trust_remote_code
+        self._attention = _attention(attention, model_folder)
         tokenizer, model = self._open(model_folder)
         self.reader = Pretrained(
             model_folder,
@@ -104,6 +108,8 @@ class Tunable(nn.Module):
             "document": self._limit("max_document_tokens", max_document_tokens),
         }
         _set_dropout(model, dropout)
+        if getattr(model.config, "use_cache", False):
+            model.config.use_cache = False  # of the states of earlier tokens: it is for generating, and costs memory
         frozen = _bottom(model, frozen_embeddings, frozen_layers)
         for part in frozen:
             part.requires_grad_(False)
@@ -143,7 +149,7 @@ class Tunable(nn.Module):
         trust_remote_code: bool | None = None,
         dropout: float = 0.0,
         gradient_checkpointing: bool = False,
-        attention: Literal["auto", "eager", "sdpa"] = "auto",
+        attention: Literal["auto", "eager", "sdpa", "packed"] = "auto",
         frozen_embeddings: bool = False,
         frozen_layers: int = 0,
         lora: Mapping[str, Any] | None = None,
@@ -179,7 +185,10 @@ class Tunable(nn.Module):
         """Vectors (B, dim) float32 of token ids (B, T) under a bool mask (B, T); both roles go through one model."""
         half = computing_type(self.settings["precision"], ids.device.type)
         with torch.autocast(ids.device.type, torch.bfloat16, enabled=half == torch.bfloat16):
-            states = self.model(input_ids=ids, attention_mask=mask.long()).last_hidden_state
+            if self._attention == PACKED:
+                states = packing.states(self.model, ids, mask)
+            else:
+                states = self.model(input_ids=ids, attention_mask=mask.long()).last_hidden_state
         return self.reader.pooled(states, mask)
 
     def average_with_base(self, share: float) -> None:
@@ -284,7 +293,10 @@ def add_lora(
     chosen = [name for name in layers if targets is None or any(_ends_with(name, target) for target in targets)]
     if not chosen:
         raise DataError(f"{WHERE}.lora finds no layer to stand beside; name some of {', '.join(known)} as targets")
-    config = LoraConfig(r=rank, lora_alpha=alpha, lora_dropout=dropout, target_modules=chosen)  # type: ignore[arg-type]
+    transposed = all(isinstance(model.get_submodule(name), Conv1D) for name in chosen)
+    config = LoraConfig(
+        r=rank, lora_alpha=alpha, lora_dropout=dropout, target_modules=chosen, fan_in_fan_out=transposed
+    )
     return get_peft_model(model, config)
 
 
@@ -292,10 +304,20 @@ def _ends_with(name: str, target: str) -> bool:
     return name == target or name.endswith(f".{target}")
 
 
-def _attention(asked: str) -> str:
+def _attention(asked: str, model_folder: Path) -> str:
+    """The attention that is asked for, or what bench/finetuning.py found fastest; DataError if it cannot be packed."""
+    config, _ = PretrainedConfig.get_config_dict(model_folder / usage(model_folder).model)
+    able = config.get("model_type") in packing.KINDS and not config.get("is_decoder") and "auto_map" not in config
+    if asked == PACKED and not able:
+        raise DataError(
+            f"{WHERE}.attention is packed, but {model_folder.name} is a {config.get('model_type')}; it can be for "
+            f"{', '.join(packing.KINDS)}. Leave it to auto"
+        )
     if asked != "auto":
         return asked
-    return "sdpa" if torch.cuda.is_available() else "eager"  # measured: bench/finetuning.py
+    if torch.cuda.is_available():
+        return "sdpa"
+    return PACKED if able else "eager"
 
 
 def _set_dropout(model: nn.Module, rate: float) -> None:
@@ -325,7 +347,7 @@ def _bottom(model: Any, embeddings: bool, layers: int) -> list[nn.Module]:
 
 def _checkpoint_gradients(model: Any, model_folder: Path) -> None:
     try:
-        model.gradient_checkpointing_enable({"use_reentrant": False})
+        model.activation_checkpointing_enable({"use_reentrant": False})
     except ValueError as error:
         raise DataError(
             f"a {type(model).__name__} ({model_folder.name}) has no gradient checkpointing: {error}. "
