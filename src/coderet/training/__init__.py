@@ -4,7 +4,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-OBJECTIVES = {"info-nce": "coderet.training.objectives:InfoNce"}
+OBJECTIVES = {
+    "info-nce": "coderet.training.objectives:InfoNce",
+    "softmax-2019": "coderet.training.objectives:Softmax2019",
+    "cosine-2019": "coderet.training.objectives:Cosine2019",
+    "max-margin-2019": "coderet.training.objectives:MaxMargin2019",
+    "triplet-2019": "coderet.training.objectives:Triplet2019",
+    "kl": "coderet.training.objectives:Kl",
+    "margin-mse": "coderet.training.objectives:MarginMse",
+    "keep": "coderet.training.objectives:Keep",
+}
 OPTIMISERS = {"adam": "torch.optim:Adam", "adamw": "torch.optim:AdamW"}
 
 
@@ -27,6 +36,15 @@ def told(trials: Any) -> str:
     from coderet.training import trying
 
     return trying.told(trials)
+
+
+def distil(teacher: Any, pairs: Path, cache: Path | None, seed: int, **settings: Any) -> Any:
+    """`distillation.distil`: a static encoder in the place of teacher, and the facts of its making."""
+    from coderet import registry
+    from coderet.training import distillation
+
+    made = distillation.distil
+    return made(teacher, pairs, cache, seed, **registry.fit_arguments(made, settings, "fit"))
 
 
 def train_vocabulary(pairs: Path, folder: Path, **settings: Any) -> dict[str, int | str]:

@@ -73,7 +73,8 @@ def fit(
     running = Running(**registry.fit_arguments(Running, given["trainer"], "fit.trainer"))
     torch.manual_seed(seed)
     objective = objectives.build(given["objective"])
-    data = _digests(pairs_folder, tokenizers_folder)
+    own = given["encoder"].get("kind") != "pretrained"  # which brings its tokenizer
+    data = _digests(pairs_folder, tokenizers_folder if own else None)
     work = work_folder / _key(data, given, seed)
     with devices.alone(work):
         encoder = encoders.trainable(given["encoder"], tokenizers_folder, work)
@@ -223,14 +224,13 @@ def _tokenised(name: str, pairs_folder: Path, encoder: Any, work: Path) -> Token
         return tokenised(pairs_folder / f"{name}.parquet", encoder, work / f"tokens-{name}")
 
 
-def _digests(pairs_folder: Path, tokenizers_folder: Path) -> dict[str, str]:
-    """SHA-256 of what is learned from."""
+def _digests(pairs_folder: Path, tokenizers_folder: Path | None) -> dict[str, str]:
+    """SHA-256 of what is learned from; of a tokenizer only where the encoder reads with it."""
     found = {}
-    for name, path in (
-        ("train", pairs_folder / "train.parquet"),
-        ("valid", pairs_folder / "valid.parquet"),
-        ("tokenizer", tokenizers_folder / vocabulary.FILE),
-    ):
+    files = {name: pairs_folder / f"{name}.parquet" for name in ("train", "valid")}
+    if tokenizers_folder is not None:
+        files["tokenizer"] = tokenizers_folder / vocabulary.FILE
+    for name, path in files.items():
         try:
             with path.open("rb") as file:
                 found[name] = hashlib.file_digest(file, "sha256").hexdigest()
