@@ -43,7 +43,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", type=Path)
     parser.add_argument("pairs", type=Path)
-    parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=4.0, help="of the processor, for each line")
     parser.add_argument("--compile", action="store_true", help="by torch.compile too, which takes minutes")
     given = parser.parse_args()
