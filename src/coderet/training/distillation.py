@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from coderet import registry
-from coderet.encoders import encoding
+from coderet.encoders import encoding, memory
 from coderet.encoders.encoding import Role
 from coderet.encoders.static import Static, means, over_code_words
 from coderet.encoders.tokenizer import BpeTokenizer, Tokens, train_bpe
@@ -83,6 +83,7 @@ def distil(
         ("warmup", warmup, 0, math.inf),
     ):
         registry.check_range(f"distil.{name}", value, low, high)
+    memory.keep_freed()
     torch.manual_seed(seed)
     start = time.perf_counter()
     pairs = {name: read_texts(pairs_folder / f"{name}.parquet") for name in ("train", "valid")}
@@ -122,7 +123,7 @@ def distil(
                 raise DataError(
                     f"the loss is {loss.item()} in epoch {epoch + 1}; lower distil.learning_rate or raise temperature"
                 )
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             optimizer.step()
             schedule.step()
             total += loss.item()
