@@ -50,13 +50,13 @@ def distil(
     min_count: int = 2,
     dim: int | None = None,
     max_tokens: int | None = 512,
-    rarity: float = 1e-4,
+    rarity: float = 1e-3,
     taught: int | None = None,
     faithfulness: float = 0.5,
     temperature: float = 0.05,
     epochs: int = 5,
     batch: int = 1024,
-    learning_rate: float = 0.003,
+    learning_rate: float = 0.005,
     warmup: int = 50,
 ) -> tuple[Static, dict[str, Any]]:
     """The encoder, and the facts of its making for a results file.
@@ -202,7 +202,7 @@ def _first_table(teacher: Encoder, pieces: BpeTokenizer, tokens: Any, rarity: fl
     """(V, D) what the teacher says of each token alone, less the mean, by the token's weight."""
     names = pa.chunked_array([pa.array(pieces.names(), pa.large_string())])
     vectors = _said(teacher, names, "document", cache)
-    counts = sum(np.bincount(each.ids, minlength=len(pieces)) for each in tokens)
+    counts = np.sum([np.bincount(each.ids, minlength=len(pieces)) for each in tokens], axis=0)
     weights = rarity / (rarity + counts / counts.sum())
     return torch.from_numpy(((vectors - vectors.mean(0)) * weights[:, None]).astype(np.float32))
 
