@@ -52,7 +52,7 @@ def distil(
     max_tokens: int | None = 512,
     rarity: float = 1e-3,
     taught: int | None = None,
-    faithfulness: float = 0.5,
+    faithfulness: float = 0.7,
     temperature: float = 0.05,
     epochs: int = 5,
     batch: int = 1024,
