@@ -18,6 +18,7 @@ import yaml
 from coderet.registry import nearest
 
 FILE = Path("params.yaml")
+TUNE = "tune"  # the setting of a fusion that says what of it is chosen on validation pairs
 FUSED = 2  # runs that a fusion's stage in dvc.yaml depends on, for DVC cannot list the members of a list
 
 
@@ -112,6 +113,8 @@ class Benchmark:
 class Grid:
     """What is crossed with what. trained learn from pairs, distilled from pairs and teacher, untrained do not learn.
 
+    tuned are fusions that are tuned on pairs.
+
     Every run of reranked, which are retrievers and fusions, is reranked by every one of rerankers. runs are retrievers,
     fusions and what comes of reranking.
     """
@@ -124,6 +127,7 @@ class Grid:
     untrained: tuple[str, ...]
     retrievers: tuple[str, ...]
     fusions: tuple[str, ...]
+    tuned: tuple[str, ...]
     reranked: tuple[str, ...]
     rerankers: tuple[str, ...]
     runs: tuple[str, ...]
@@ -236,6 +240,7 @@ def _check_grid(params: Params, where: str) -> None:
         "untrained": params.retrievers,
         "retrievers": params.retrievers,
         "fusions": params.fusions,
+        "tuned": dict.fromkeys(grid.fusions),
         "reranked": dict.fromkeys((*grid.retrievers, *grid.fusions)),
         "rerankers": params.rerankers,
     }
@@ -250,6 +255,7 @@ def _check_grid(params: Params, where: str) -> None:
                     "trained": "under retrievers",
                     "distilled": "under retrievers",
                     "untrained": "under retrievers",
+                    "tuned": "in grid.fusions",
                     "reranked": "in grid.retrievers or grid.fusions",
                 }.get(axis, f"under {axis}")
                 raise ParamsError(
@@ -300,6 +306,12 @@ def _check_grid(params: Params, where: str) -> None:
                     f"{where}: fusions.{name}.members names {member!r}, which is not in grid.retrievers."
                     f"{nearest(member, grid.retrievers)}"
                 )
+        if (TUNE in params.fusions[name].settings) != (name in grid.tuned):
+            stands = "has" if TUNE in params.fusions[name].settings else "lacks"
+            raise ParamsError(
+                f"{where}: fusions.{name} {stands} `{TUNE}` and grid.tuned is {list(grid.tuned)}; "
+                "wanted in it just those of grid.fusions that are to be tuned"
+            )
     if params.compare.baseline not in grid.runs:
         raise ParamsError(
             f"{where}: compare.baseline is {params.compare.baseline!r}, which is not in grid.runs: {list(grid.runs)}."
@@ -349,6 +361,7 @@ _OPTIONAL: dict[type, dict[str, Any]] = {
     Retriever: {"fit": {}, "index": {}},
     Reranker: {"fit": {}, "below": "drop", "text_fields": ["text"]},
     Benchmark: {"group": ""},
+    Grid: {"tuned": []},
 }
 
 

@@ -23,6 +23,7 @@ from safetensors.torch import load_file, save_file
 from torch.nn.functional import embedding_bag, normalize
 
 from coderet.corpora import sources
+from coderet.encoders import exporting
 from coderet.encoders import settings as settings_file
 from coderet.encoders.encoding import Role
 from coderet.encoders.tokenizer import BpeTokenizer, FastTokenizer, Tokens, truncated
@@ -81,6 +82,7 @@ class Static:
         settings_file.write(folder, self.settings)
         save_file({TABLE: self._table.contiguous()}, folder / WEIGHTS)
         (folder / TOKENIZER).write_text(self._tokenizer.model, encoding="utf-8")
+        exporting.describe_static(folder, normalise=self.settings["normalise"])
 
     @classmethod
     def load(cls, folder: Path) -> "Static":
