@@ -2,11 +2,12 @@
 
 The peer is used as its documentation uses it: SentenceTransformerTrainer with MultipleNegativesRankingLoss over a
 data set of (anchor, positive), its default optimiser. Ours is `training.fit`, as the stage `fit` calls it. Both have
-256 dimensions, batches of 1,024, a byte-pair vocabulary of the same size learned from the same pairs beforehand, at most
+256 dimensions, batches of 1,024, a byte-pair vocabulary of the same size learned from the same pairs beforehand, up to
 200 tokens a document and no dropout. All of the work is counted, from the texts to the weights: tokenising them, which
 the peer does in every epoch and we once; our validation after every epoch and our checkpoints, which the peer goes
-without. Rounds alternate, so that a busy machine slows both, and the median of the rounds' ratios is printed, of wall
-time and of processor time, which other work on the machine does not stretch.
+without. Each side has a process of its own, for either may set how its process keeps memory. Rounds alternate, so that
+a busy machine slows both, and the median of the rounds' ratios is printed, of wall time and of processor time, which
+other work on the machine does not stretch.
 
 The pairs are documented functions of a few installed packages; give a folder of mined ones for real figures:
 
@@ -22,6 +23,9 @@ import sysconfig
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +82,7 @@ def clocked(seconds: dict[str, float]) -> Iterator[None]:
     seconds |= {"wall": time.perf_counter() - wall, "processor": time.process_time() - processor}
 
 
-def by_coderet(pairs: Path, tokenizers: Path, epochs: int, settings: Mapping[str, Any]) -> tuple[Seconds, float]:
+def by_coderet(pairs: Path, tokenizers: Path, settings: Mapping[str, Any], epochs: int) -> tuple[Seconds, float]:
     """Seconds of the whole fit, and its best validation MRR."""
     seconds: Seconds = {}
     with tempfile.TemporaryDirectory() as work, clocked(seconds):
@@ -156,23 +160,24 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--training", type=json.loads, default={}, help="settings of fit.training, as JSON")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as place, contextlib.ExitStack() as stack:
         folder, tokenizers = Path(place) / "pairs", Path(place) / "tokenizers"
         folder.mkdir()
         count = write_pairs(arguments.pairs, arguments.most, folder)
         training.train_vocabulary(folder, tokenizers, kind="bpe", size=VOCABULARY, min_count=2)
         vocabulary = peer_vocabulary(folder)
         sides = {
-            "sentence-transformers": lambda epochs: by_sentence_transformers(folder, vocabulary, epochs),
-            "coderet": lambda epochs: by_coderet(folder, tokenizers, epochs, arguments.training),
+            "sentence-transformers": partial(by_sentence_transformers, folder, vocabulary),
+            "coderet": partial(by_coderet, folder, tokenizers, arguments.training),
         }
-        for side in sides.values():  # warm: imports, file cache, threads
-            side(1)
+        pools = {name: stack.enter_context(ProcessPoolExecutor(1, get_context("spawn"))) for name in sides}
+        for name, side in sides.items():  # warm: imports, file cache, threads
+            pools[name].submit(side, 1).result()
         for epochs in arguments.epochs:
             taken: dict[str, list[Seconds]] = {name: [] for name in sides}
             for _ in range(arguments.rounds):
                 for name, side in sides.items():
-                    seconds, score = side(epochs)
+                    seconds, score = pools[name].submit(side, epochs).result()
                     taken[name].append(seconds)
             done = epochs * (count // BATCH) * BATCH
             result: dict[str, Any] = {"pairs": count, "epochs": epochs, "rounds": arguments.rounds}

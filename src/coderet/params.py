@@ -357,11 +357,10 @@ _LIMITS: dict[tuple[type, str], tuple[float, float]] = {
 
 _OPEN = {Retriever: "search", Fusion: "settings", Reranker: "settings", Benchmark: "settings"}
 _OPTIONAL: dict[type, dict[str, Any]] = {
-    Grid: {"distilled": [], "teacher": ""},
+    Grid: {"tuned": [], "distilled": [], "teacher": ""},
     Retriever: {"fit": {}, "index": {}},
     Reranker: {"fit": {}, "below": "drop", "text_fields": ["text"]},
     Benchmark: {"group": ""},
-    Grid: {"tuned": []},
 }
 
 

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from coderet import encoders
+from coderet.corpora import sources
 from coderet.encoders.static import TOKENIZER, WEIGHTS, Static, over_code_words
 from coderet.encoders.tokenizer import BpeTokenizer, train_bpe
 from coderet.records import DataError
@@ -90,9 +91,8 @@ def test_a_folder_of_static_embedding_is_an_encoder(pieces: BpeTokenizer, table:
     module = StaticEmbedding(fast, embedding_weights=table)
     (tmp_path / "model").mkdir()
     module.save(str(tmp_path / "model"))
-    encoder = encoders.prepare(
-        {"kind": "static", "source": f"file:{tmp_path / 'model'}", "normalise": False}, tmp_path / "work"
-    )
+    source = f"file:{tmp_path / 'model'}#sha256={sources.digest(tmp_path / 'model')}"
+    encoder = encoders.prepare({"kind": "static", "source": source, "normalise": False}, tmp_path / "work")
     expected = module(module.preprocess(TEXTS))["sentence_embedding"]
     assert np.abs(encoder.encode_queries(column(TEXTS)) - expected.detach().numpy()).max() < 1e-5
 

@@ -58,7 +58,7 @@ def test_a_faithful_student_comes_to_say_what_its_teacher_says(pairs: Path, teac
 
     def agreement(epochs: int) -> float:
         student, _ = distil(
-            teacher, pairs, None, 3, **SETTINGS | {"epochs": epochs}, faithfulness=1.0, learning_rate=0.05
+            teacher, pairs, None, 3, **SETTINGS | {"epochs": epochs}, faithfulness=1.0, learning_rate=0.001
         )
         return float((student.encode_documents(texts) * teacher.encode_documents(texts)).sum(1).mean())
 

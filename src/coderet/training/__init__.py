@@ -19,8 +19,10 @@ OPTIMISERS = {"adam": "torch.optim:Adam", "adamw": "torch.optim:AdamW"}
 
 def fit(pairs: Path, tokenizers: Path, settings: Mapping[str, Any], work: Path, seed: int, logger: Any = None) -> Any:
     """`fitting.fit`: the encoder with the best validation MRR, and the facts of its training."""
+    from coderet.encoders import memory
     from coderet.training import fitting
 
+    memory.keep_freed()  # every step makes gradients as large as the tables of tokens, and frees them
     return fitting.fit(pairs, tokenizers, settings, work, seed, logger)
 
 

@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from coderet import registry
-from coderet.encoders import encoding
+from coderet.encoders import encoding, memory
 from coderet.encoders.encoding import Role
 from coderet.encoders.static import Static, means, over_code_words
 from coderet.encoders.tokenizer import BpeTokenizer, Tokens, train_bpe
@@ -50,13 +50,13 @@ def distil(
     min_count: int = 2,
     dim: int | None = None,
     max_tokens: int | None = 512,
-    rarity: float = 1e-4,
+    rarity: float = 1e-3,
     taught: int | None = None,
-    faithfulness: float = 0.5,
+    faithfulness: float = 0.7,
     temperature: float = 0.05,
     epochs: int = 5,
     batch: int = 1024,
-    learning_rate: float = 0.003,
+    learning_rate: float = 0.005,
     warmup: int = 50,
 ) -> tuple[Static, dict[str, Any]]:
     """The encoder, and the facts of its making for a results file.
@@ -83,6 +83,7 @@ def distil(
         ("warmup", warmup, 0, math.inf),
     ):
         registry.check_range(f"distil.{name}", value, low, high)
+    memory.keep_freed()
     torch.manual_seed(seed)
     start = time.perf_counter()
     pairs = {name: read_texts(pairs_folder / f"{name}.parquet") for name in ("train", "valid")}
@@ -122,7 +123,7 @@ def distil(
                 raise DataError(
                     f"the loss is {loss.item()} in epoch {epoch + 1}; lower distil.learning_rate or raise temperature"
                 )
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             optimizer.step()
             schedule.step()
             total += loss.item()
@@ -201,7 +202,7 @@ def _first_table(teacher: Encoder, pieces: BpeTokenizer, tokens: Any, rarity: fl
     """(V, D) what the teacher says of each token alone, less the mean, by the token's weight."""
     names = pa.chunked_array([pa.array(pieces.names(), pa.large_string())])
     vectors = _said(teacher, names, "document", cache)
-    counts = sum(np.bincount(each.ids, minlength=len(pieces)) for each in tokens)
+    counts = np.sum([np.bincount(each.ids, minlength=len(pieces)) for each in tokens], axis=0)
     weights = rarity / (rarity + counts / counts.sum())
     return torch.from_numpy(((vectors - vectors.mean(0)) * weights[:, None]).astype(np.float32))
 
