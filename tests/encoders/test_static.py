@@ -12,8 +12,9 @@ from coderet import encoders
 from coderet.corpora import sources
 from coderet.encoders.static import TOKENIZER, WEIGHTS, Static, over_code_words
 from coderet.encoders.tokenizer import BpeTokenizer, train_bpe
-from coderet.records import DataError
+from coderet.records import Corpus, DataError, documents_batch
 from coderet.registry import BadValue
+from coderet.retrievers.dense import Dense
 from coderet.words import code_words
 
 TEXTS = [
@@ -95,6 +96,15 @@ def test_a_folder_of_static_embedding_is_an_encoder(pieces: BpeTokenizer, table:
     encoder = encoders.prepare({"kind": "static", "source": source, "normalise": False}, tmp_path / "work")
     expected = module(module.preprocess(TEXTS))["sentence_embedding"]
     assert np.abs(encoder.encode_queries(column(TEXTS)) - expected.detach().numpy()).max() < 1e-5
+
+
+def test_a_corpus_is_indexed_by_it(pieces: BpeTokenizer, table: torch.Tensor, tmp_path: Path):
+    encoder = Static(over_code_words(pieces), table, code_words=True)
+    corpus = Corpus("corpus", pa.Table.from_batches([documents_batch(["b", "a"], ["", ""], [TEXTS[0], TEXTS[1]])]))
+    dense = Dense(encoder)
+    dense.index(corpus, tmp_path)
+    rows, scores = dense.open(corpus, tmp_path).search(column([TEXTS[0]]), 1)
+    assert rows.tolist() == [[0]] and scores[0, 0] == pytest.approx(1, abs=1e-6)
 
 
 def test_a_saved_encoder_loads_from_its_folder_alone(pieces: BpeTokenizer, table: torch.Tensor, tmp_path: Path):

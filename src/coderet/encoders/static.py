@@ -110,14 +110,14 @@ class Static:
 
     def encode_queries(self, texts: pa.Array | pa.ChunkedArray) -> np.ndarray:
         """(N, dim) float32."""
-        return self.encode_tokens(self.tokens(texts, "query"))
+        return self.encode_tokens(self.tokens(texts, "query"), "query")
 
     def encode_documents(self, texts: pa.Array | pa.ChunkedArray) -> np.ndarray:
         """(N, dim) float32."""
-        return self.encode_tokens(self.tokens(texts, "document"))
+        return self.encode_tokens(self.tokens(texts, "document"), "document")
 
-    def encode_tokens(self, tokens: Tokens) -> np.ndarray:
-        """(N, dim) float32 of texts whose `tokens` somebody wanted to see first."""
+    def encode_tokens(self, tokens: Tokens, role: Role) -> np.ndarray:
+        """(N, dim) float32 of texts whose `tokens` somebody wanted to see first; both roles are read alike."""
         with torch.inference_mode():
             vectors = means(torch.from_numpy(tokens.ids), torch.from_numpy(tokens.offsets), self._table)
             return (normalize(vectors, dim=1) if self.settings["normalise"] else vectors).numpy()
