@@ -43,8 +43,10 @@ from coderet.registry import check_range, nearest
 
 WHERE = "fit.encoder"
 # What of the base does not describe the tuned model: weights in any form, and its model card.
-LEFT_BEHIND = ("*.safetensors", "*.bin", "*.index.json", "*.h5", "*.msgpack", "*.ot", "*.pt", "*.onnx", "*.gguf")
-LEFT_BEHIND += ("onnx", "openvino", "coreml", "README.md", ".git*")
+LEFT_BEHIND = (
+    *("*.safetensors", "*.bin", "*.index.json", "*.h5", "*.msgpack", "*.ot", "*.pt", "*.onnx", "*.gguf"),
+    *("onnx", "openvino", "coreml", "README.md", ".git*"),
+)
 
 
 class Tunable(nn.Module):
@@ -295,7 +297,11 @@ def add_lora(
         raise DataError(f"{WHERE}.lora finds no layer to stand beside; name some of {', '.join(known)} as targets")
     transposed = all(isinstance(model.get_submodule(name), Conv1D) for name in chosen)
     config = LoraConfig(
-        r=rank, lora_alpha=alpha, lora_dropout=dropout, target_modules=chosen, fan_in_fan_out=transposed
+        r=rank,
+        lora_alpha=alpha,  # type: ignore[arg-type]  # it is only ever divided by the rank
+        lora_dropout=dropout,
+        target_modules=chosen,
+        fan_in_fan_out=transposed,
     )
     return get_peft_model(model, config)
 
