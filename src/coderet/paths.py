@@ -43,6 +43,11 @@ def reranker(name: str) -> Path:
     return MODELS / "rerankers" / name
 
 
+def negatives(name: str) -> Path:
+    """The hard negatives of the training pairs that a retriever mined, by its name."""
+    return DATA / "negatives" / f"{name}.parquet"
+
+
 def index(benchmark: str, retriever: str) -> Path:
     """The indexes of a benchmark's corpora, a folder each."""
     return DATA / "indexes" / benchmark / retriever
@@ -71,3 +76,8 @@ def exported(form: str, *parts: str) -> Path:
 def training_result(retriever: str) -> Path:
     """What training cost and how it went."""
     return TRAIN_RESULTS / f"{retriever}.json"
+
+
+def negatives_result(name: str) -> Path:
+    """What mining hard negatives cost and what it cut."""
+    return TRAIN_RESULTS / "negatives" / f"{name}.json"
