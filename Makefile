@@ -10,7 +10,7 @@ export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: repro data docs test lint ui log bench clean-work help
+.PHONY: repro data batch-size docs test lint ui log bench clean-work help
 
 help:            ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
@@ -27,6 +27,10 @@ log: $(READY)    ## Copy what is not yet there into MLflow
 data: $(READY)   ## Find or fetch the files of a benchmark, and say what is missing: make data BENCHMARK=odex
 	@test -n "$(BENCHMARK)" || { echo "which? make data BENCHMARK=<a name under benchmarks in $(HOME_OF_PRESET)/params.yaml>" >&2; exit 2; }
 	cd $(HOME_OF_PRESET) && python $(CURDIR)/eval/gather.py $(BENCHMARK)
+
+batch-size: $(READY)  ## Try how large a mini-batch this machine takes: make batch-size RETRIEVER=nbow
+	@test -n "$(RETRIEVER)" || { echo "which? make batch-size RETRIEVER=<a name in grid.trained of $(HOME_OF_PRESET)/params.yaml>" >&2; exit 2; }
+	cd $(HOME_OF_PRESET) && python $(CURDIR)/train/batch_size.py $(RETRIEVER)
 
 docs: $(READY)   ## Write docs/benchmarks.md from the records of the benchmarks
 	python docs/generate.py

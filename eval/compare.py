@@ -14,7 +14,7 @@ from coderet.corpora import store
 def main() -> None:
     with stage.open() as job:
         grid, compare = job.params.grid, job.params.compare
-        results = reports.read(grid.benchmarks, grid.retrievers, grid.fusions, grid.trained, rerankings=grid.rerankings)
+        results = reports.read(grid.benchmarks, grid.retrievers, grid.fusions, grid.learned, rerankings=grid.rerankings)
         specs = {name: job.params.benchmarks[name] for name in grid.benchmarks}
         papers = {name: benchmarks.benchmark(spec.kind).published for name, spec in specs.items()}
         published = reports.published_rows(paths.published(job.params.code), papers)

@@ -32,6 +32,10 @@ def test_every_stage_writes_where_paths_says():
     assert outs("mine") == {str(paths.PAIRS), str(paths.MINING_REPORT)}
     assert outs("vocabulary") == {str(paths.TOKENIZERS)}
     assert outs("fit") == {str(paths.retriever("RETRIEVER")), str(paths.training_result("RETRIEVER"))}
+    assert outs("fit-on-negatives") == outs("fit")
+    assert outs("negatives") == {str(paths.negatives("RETRIEVER")), str(paths.negatives_result("RETRIEVER"))}
+    rescored = params.rescoring("RETRIEVER", "TEACHER")
+    assert outs("rescore") == {str(paths.negatives(rescored)), str(paths.negatives_result(rescored))}
     assert outs("prepare") == {str(paths.retriever("RETRIEVER"))}
     for stage, folder in (("index", paths.index), ("search", paths.runs)):
         result = paths.result("BENCHMARK", "RETRIEVER", stage)
@@ -89,6 +93,9 @@ def test_what_a_script_computes_with_is_among_the_dependencies_of_its_stage():
                 ), f"{name} computes with {module} and does not depend on it: a change there would leave old results"
 
 
+AXES = {"fit": "trained", "prepare": "untrained", "fit-on-negatives": "trained_on_negatives", "negatives": "negatives"}
+
+
 def test_every_parameter_named_by_a_stage_exists():
     for path in (ROOT / "params.yaml", *PRESETS):
         raw = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -97,12 +104,13 @@ def test_every_parameter_named_by_a_stage_exists():
             "benchmark": "benchmarks",
             "retriever": "retrievers",
             "reranker": "rerankers",
+            "teacher": "teachers",
         }
         for name, stage in PIPELINE.items():
             for key in stage.get("params", []):
                 found = ITEM.search(key)
                 axis = axes[found[1]] if found else None
-                members = raw["grid"][{"fit": "trained", "prepare": "untrained"}.get(name, axis)] if axis else [""]
+                members = raw["grid"][AXES.get(name, axis)] if axis else [""]
                 members = raw["rerankers"] if axis == "rerankers" else members  # the grid may have none
                 for member in members:
                     value = raw

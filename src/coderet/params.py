@@ -112,6 +112,9 @@ class Benchmark:
 class Grid:
     """What is crossed with what. trained learn from pairs, untrained do not.
 
+    Retrievers in negatives mine hard negatives, each of teachers scores them anew, and trained_on_negatives learn from
+    pairs and from these.
+
     Every run of reranked, which are retrievers and fusions, is reranked by every one of rerankers. runs are retrievers,
     fusions and what comes of reranking.
     """
@@ -120,11 +123,19 @@ class Grid:
     benchmarks: tuple[str, ...]
     trained: tuple[str, ...]
     untrained: tuple[str, ...]
+    negatives: tuple[str, ...]
+    teachers: tuple[str, ...]
+    trained_on_negatives: tuple[str, ...]
     retrievers: tuple[str, ...]
     fusions: tuple[str, ...]
     reranked: tuple[str, ...]
     rerankers: tuple[str, ...]
     runs: tuple[str, ...]
+
+    @property
+    def learned(self) -> tuple[str, ...]:
+        """The retrievers that learn from pairs, with mined negatives or without."""
+        return self.trained + self.trained_on_negatives
 
     @property
     def rerankings(self) -> dict[str, tuple[str, str]]:
@@ -167,6 +178,8 @@ class Params:
     sources: Mapping[str, tuple[str, ...]]
     mining: Mining
     vocabulary: Vocabulary
+    negatives: Mapping[str, Mapping[str, Any]]
+    teachers: Mapping[str, Mapping[str, Any]]
     benchmarks: Mapping[str, Benchmark]
     retrievers: Mapping[str, Retriever]
     fusions: Mapping[str, Fusion]
@@ -180,6 +193,11 @@ class Params:
 def reranking(run: str, reranker: str) -> str:
     """The name of a run reranked; no entry of params.yaml can have it, for + is not allowed there."""
     return f"{run}+{reranker}"
+
+
+def rescoring(retriever: str, teacher: str) -> str:
+    """The name of a retriever's negatives that a teacher scored."""
+    return f"{retriever}+{teacher}"
 
 
 def read(path: Path = FILE) -> Params:
@@ -226,6 +244,9 @@ def _check_grid(params: Params, where: str) -> None:
         "benchmarks": params.benchmarks,
         "trained": params.retrievers,
         "untrained": params.retrievers,
+        "negatives": params.retrievers,
+        "teachers": params.retrievers,
+        "trained_on_negatives": params.retrievers,
         "retrievers": params.retrievers,
         "fusions": params.fusions,
         "reranked": dict.fromkeys((*grid.retrievers, *grid.fusions)),
@@ -241,6 +262,9 @@ def _check_grid(params: Params, where: str) -> None:
                 family = {
                     "trained": "under retrievers",
                     "untrained": "under retrievers",
+                    "negatives": "under retrievers",
+                    "teachers": "under retrievers",
+                    "trained_on_negatives": "under retrievers",
                     "reranked": "in grid.retrievers or grid.fusions",
                 }.get(axis, f"under {axis}")
                 raise ParamsError(
@@ -249,11 +273,27 @@ def _check_grid(params: Params, where: str) -> None:
                 )
         if len(set(names)) != len(names):
             raise ParamsError(f"{where}: grid.{axis} names something twice: {list(names)}")
-    if sorted(grid.trained + grid.untrained) != sorted(grid.retrievers):
+    if sorted(grid.learned + grid.untrained) != sorted(grid.retrievers):
         raise ParamsError(
-            f"{where}: every name in grid.retrievers must be in exactly one of grid.trained (it learns from pairs) and "
-            f"grid.untrained; found {list(grid.retrievers)} against {list(grid.trained)} and {list(grid.untrained)}"
+            f"{where}: every name in grid.retrievers must be in exactly one of grid.trained (it learns from pairs), "
+            f"grid.trained_on_negatives and grid.untrained; found {list(grid.retrievers)} against "
+            f"{list(grid.trained)}, {list(grid.trained_on_negatives)} and {list(grid.untrained)}"
         )
+    for axis in ("negatives", "teachers"):
+        for name in getattr(grid, axis):
+            if name in grid.trained_on_negatives:
+                raise ParamsError(
+                    f"{where}: grid.{axis} names {name!r}, which is in grid.trained_on_negatives and would wait for "
+                    "itself; train it on pairs alone (grid.trained), or name another"
+                )
+    for name in grid.trained_on_negatives:
+        wanted = (params.retrievers[name].fit.get("pairs") or {}).get("negatives")
+        mined = [*grid.negatives, *(rescoring(one, other) for one in grid.negatives for other in grid.teachers)]
+        if wanted not in mined:
+            raise ParamsError(
+                f"{where}: retrievers.{name}.fit.pairs.negatives is {wanted!r}; wanted one that grid.negatives and "
+                f"grid.teachers give: {', '.join(mined) or 'none'}.{nearest(str(wanted), mined)}"
+            )
     if bool(grid.reranked) != bool(grid.rerankers):
         raise ParamsError(
             f"{where}: grid.reranked is {list(grid.reranked)} and grid.rerankers {list(grid.rerankers)}; "
@@ -332,6 +372,8 @@ _OPTIONAL: dict[type, dict[str, Any]] = {
     Retriever: {"fit": {}, "index": {}},
     Reranker: {"fit": {}, "below": "drop", "text_fields": ["text"]},
     Benchmark: {"group": ""},
+    Grid: {"negatives": [], "teachers": [], "trained_on_negatives": []},
+    Params: {"negatives": {}, "teachers": {}},
 }
 
 

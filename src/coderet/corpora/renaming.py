@@ -215,9 +215,9 @@ class LocalNames:
         """A new name for each, drawn from pool, or `var1`, `var2`... where it has none to give."""
         taken, new, number = set(self.taken), dict[str, str](), 0
         for name in self.names:
-            tries = (pool[place] for place in random.integers(0, len(pool), TRIES).tolist()) if pool else iter(())
-            free = next((each for each in tries if each not in taken), None)
-            while free is None or free in taken:
+            tries = random.integers(0, len(pool), TRIES).tolist() if pool else []
+            free = next((pool[place] for place in tries if pool[place] not in taken), "")
+            while not free or free in taken:
                 number += 1
                 free = f"var{number}"
             new[name] = free

@@ -30,6 +30,16 @@ def load(folder: Path, cache: Path | None = None) -> Any:
     return encoding.Cached(encoder, cache) if cache is not None and getattr(encoder, "CACHED", False) else encoder
 
 
+def trainable(settings: Mapping[str, Any], tokenizers: Path, work: Path) -> Any:
+    """A new encoder to be trained, from `fit.encoder` of params.yaml.
+
+    tokenizers: the folder of the vocabulary that own architectures read with. work: where a base model is fetched to.
+    """
+    from coderet.encoders import base, tokenizer
+
+    return base.DualEncoder.build(tokenizer.load(tokenizers / base.TOKENIZER), settings)
+
+
 def prepare(settings: Mapping[str, Any], work: Path) -> Any:
     """An encoder that learns nothing here, from `fit.encoder` of params.yaml; what it fetches goes to work.
 

@@ -4,7 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from coderet import registry
+from coderet.records import DataError
+
 OBJECTIVES = {"info-nce": "coderet.training.objectives:InfoNce"}
+OPTIMISERS = {"adam": "torch.optim:Adam", "adamw": "torch.optim:AdamW"}
 
 
 def fit(pairs: Path, tokenizers: Path, settings: Mapping[str, Any], work: Path, seed: int, logger: Any = None) -> Any:
@@ -12,6 +16,49 @@ def fit(pairs: Path, tokenizers: Path, settings: Mapping[str, Any], work: Path, 
     from coderet.training import fitting
 
     return fitting.fit(pairs, tokenizers, settings, work, seed, logger)
+
+
+def mini_batches(pairs: Path, tokenizers: Path, settings: Mapping[str, Any], work: Path, seed: int) -> Any:
+    """`trying.trials`: larger and larger mini-batches of a retriever's longest pairs, with their speed and memory."""
+    from coderet.training import trying
+
+    return trying.trials(pairs, tokenizers, settings, work, seed)
+
+
+def told(trials: Any) -> str:
+    """`trying.told`: a table of trials, and which is the best."""
+    from coderet.training import trying
+
+    return trying.told(trials)
+
+
+def mine_negatives(
+    pairs: Path,
+    retriever: Any,
+    identity: str,
+    out: Path,
+    work: Path,
+    seed: int,
+    settings: Mapping[str, Any],
+    where: str,
+) -> dict[str, Any]:
+    """`negative_mining.mine` with settings, which stand at where in params.yaml."""
+    from coderet.training import negative_mining
+
+    arguments = registry.fit_arguments(negative_mining.mine, settings, where)
+    return negative_mining.mine(pairs, retriever, identity, out, work, seed, **arguments)
+
+
+def rescore_negatives(
+    path: Path, pairs: Path, teacher: Any, out: Path, work: Path, settings: Mapping[str, Any], where: str
+) -> dict[str, Any]:
+    """`negative_mining.rescored` by the encoder of a retriever, with settings, which stand at where in params.yaml."""
+    from coderet.training import negative_mining
+
+    arguments = registry.fit_arguments(negative_mining.rescored, settings, where)
+    if not hasattr(teacher, "encoder"):
+        raise DataError(f"{where} is no retriever of kind dense, so it has no vectors to score with; name another")
+    return negative_mining.rescored(path, pairs, teacher.encoder, out, work, **arguments)
 
 
 def train_vocabulary(pairs: Path, folder: Path, **settings: Any) -> dict[str, int | str]:

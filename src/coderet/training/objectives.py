@@ -22,12 +22,15 @@ class Marks(NamedTuple):
     """Keys are int64 and equal where texts are: query_keys and document_keys (B,), negative_keys (B, N).
 
     teacher: (B, 1 + N) a teacher's scores of each query's own document and its negatives, NaN where it has none.
+    teacher_queries, teacher_documents: (B, D') a teacher's vectors.
     """
 
     query_keys: Tensor
     document_keys: Tensor
     negative_keys: Tensor | None = None
     teacher: Tensor | None = None
+    teacher_queries: Tensor | None = None
+    teacher_documents: Tensor | None = None
 
 
 class Objective(nn.Module):

@@ -11,7 +11,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -24,10 +24,10 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from coderet import paths, registry
-from coderet.encoders.base import DualEncoder
 from coderet.encoders.encoding import Role
-from coderet.encoders.tokenizer import Tokens
+from coderet.encoders.tokenizer import PADDING, Tokens
 from coderet.training.batches import Batches, Mixture, Plan, Traits, random_of
+from coderet.training.laps import Laps
 from coderet.training.mixture import NO_ROW, gathered
 from coderet.training.negatives import Negatives, negatives_of
 from coderet.training.variants import ROLES, Texts, Variants
@@ -61,7 +61,7 @@ class TokenPairs:
 
     The first N texts of a role are the pairs' own, those behind them what `variants` names. A question has the key of
     its doc comment and a renamed function that of the function. clusters: (N,) int64 labels, equal for pairs of one
-    repository and of one file. facts: for the results file.
+    repository and of one file. facts: for the results file. fill: the token id that pads.
     """
 
     tokens: dict[Role, Tokens]
@@ -71,6 +71,7 @@ class TokenPairs:
     variants: Variants | None = None
     negatives: Negatives | None = None
     facts: dict[str, Any] = field(default_factory=dict)
+    fill: int = PADDING
 
     def __len__(self) -> int:
         return len(self.keys["query"])
@@ -112,13 +113,13 @@ class TokenPairs:
         )
 
     def _side(self, role: Role, places: np.ndarray, keys: np.ndarray) -> Side:
-        ids, mask = self.tokens[role].padded(places)
+        ids, mask = self.tokens[role].padded(places, fill=self.fill)
         return Side(torch.from_numpy(ids), torch.from_numpy(mask), torch.from_numpy(keys))
 
 
 def tokenised(
     path: Path,
-    encoder: DualEncoder,
+    encoder: Any,
     folder: Path,
     seed: int = 0,
     *,
@@ -155,12 +156,12 @@ def tokenised(
     ):
         registry.check_range(f"fit.pairs.{name}", value, low, high)
     if not folder.is_dir():
-        pairs = gathered(path, files, mixture, smoothing, epoch_pairs)
+        found = gathered(path, files, mixture, smoothing, epoch_pairs)
         folder.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f"{folder.name}.", suffix=".part"))
         try:
-            texts = Texts(encoder, pairs.table)
-            arrays = _clusters(pairs.table)
+            texts = Texts(encoder, found.table)
+            arrays = _clusters(found.table)
             if names or questions or renamed:
                 arrays |= texts.varied(
                     seed,
@@ -169,28 +170,33 @@ def tokenised(
                     variants if renamed else 0,
                     names_from == "corpus",
                 )
-            if pairs.mixture is not None:
-                arrays["sources"] = pairs.mixture.sources
+            if found.mixture is not None:
+                arrays["sources"] = found.mixture.sources
             if negatives is not None:
-                arrays |= negatives_of(pairs, path, paths.negatives(negatives))
+                arrays |= negatives_of(found, path, paths.negatives(negatives))
             for name, array in (arrays | texts.arrays()).items():
                 np.save(temporary / f"{name}.npy", array)
-            mixed = pairs.mixture and pairs.mixture._replace(sources=np.empty(0))._asdict() | {"sources": None}
-            (temporary / "facts.json").write_text(json.dumps({"facts": pairs.facts, "mixture": mixed}))
+            mixed = found.mixture and found.mixture._replace(sources=np.empty(0))._asdict() | {"sources": None}
+            (temporary / "facts.json").write_text(json.dumps({"facts": found.facts, "mixture": mixed}))
             os.replace(temporary, folder)
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
-    return _read(folder, (names, questions, renamed), negatives_a_pair, seed)
+    pairs = _read(folder, (names, questions, renamed), negatives_a_pair, seed)
+    return replace(pairs, fill=getattr(encoder, "fill", PADDING))
 
 
 def inputs(*, files: Mapping[str, Any] | None = None, negatives: str | None = None, **_: Any) -> list[Path]:
     """The files that `tokenised` with these settings reads beside the mined pairs."""
-    return [*map(Path, (files or {}).values()), *([paths.negatives(negatives)] if negatives is not None else [])]
+    own = files.values() if isinstance(files, Mapping) else ()  # what is none is refused where it is read
+    return [*map(Path, own), *([paths.negatives(negatives)] if negatives is not None else [])]
 
 
 class Epochs:
-    """The training loader: an iteration is what is left of the epoch that was last set. Its state is its place."""
+    """The training loader: an iteration is what is left of the epoch that was last set. Its state is its place.
+
+    batches: `len` and `plan(epoch)`, the rows of each batch.
+    """
 
     def __init__(self, pairs: TokenPairs, batches: Batches, workers: int = 0) -> None:
         self.pairs, self.batches, self.workers = pairs, batches, workers
@@ -221,8 +227,8 @@ class Epochs:
 class PairsModule(LightningDataModule):
     """Training batches of all pairs, and validation blocks of block pairs, the same ones every epoch.
 
-    batches: which pairs make a training batch. blocks: at most so many; pairs after the last whole block are not used,
-    but if there are fewer than one block, that block is smaller.
+    batches: which pairs make a training batch, as `laps.Laps` says it. blocks: at most so many; pairs after the last
+    whole block are not used, but if there are fewer than one block, that block is smaller.
     """
 
     def __init__(
@@ -244,11 +250,21 @@ class PairsModule(LightningDataModule):
         order = random_of(seed, 0).permutation(len(valid))[: min(blocks, len(valid) // block) * block]
         self.blocks = order.reshape(-1, block)
 
+    def setup(self, stage: str) -> None:
+        """On several devices each takes its rows of every batch, and its share of the validation blocks."""
+        if self.trainer is not None and isinstance(self.batches, Laps):
+            self.batches.share(self.trainer.global_rank, self.trainer.world_size)
+
     def train_dataloader(self) -> Epochs:
         return self._epochs
 
     def val_dataloader(self) -> Any:
-        return DataLoader(_Planned(self._valid, self.blocks), batch_size=None, shuffle=False)
+        blocks = self.blocks
+        if self.trainer is not None:
+            # Uneven rather than padded; an empty block where there are fewer than devices, for all must validate.
+            own = blocks[self.trainer.global_rank :: self.trainer.world_size]
+            blocks = own if len(own) else blocks[:1, :0]
+        return DataLoader(_Planned(self._valid, blocks), batch_size=None, shuffle=False)
 
 
 class _Planned(Dataset[Batch]):
