@@ -155,16 +155,17 @@ class BudgetBatches:
     def __init__(self, lengths: np.ndarray, groups: np.ndarray | None, tokens: int, seed: int) -> None:
         self.groups = np.arange(len(lengths)) if groups is None else np.unique(groups, return_inverse=True)[1]
         self.seed, self._parts = seed, list[tuple[np.ndarray, int, int]]()
-        steps = np.maximum(1, -(-lengths // self.STEP))
+        lengths = np.maximum(1, lengths)  # a text without a token is padded to one
+        steps = -(-lengths[:, 1] // self.STEP)
         order = random_of(seed, 0).permutation(len(lengths))
         waiting, queries, size = np.empty(0, np.int64), 0, 0
-        for step in np.unique(steps[:, 1]).tolist():
-            arrived = order[steps[order, 1] == step]
-            queries = max(queries, int(steps[arrived, 0].max()))
-            size = tokens // ((step + queries) * self.STEP)
+        for step in np.unique(steps).tolist():
+            arrived = order[steps[order] == step]
+            queries, documents = np.maximum((queries, 0), lengths[arrived].max(axis=0)).tolist()
+            size = tokens // (queries + documents)
             if size < 2:
                 raise DataError(
-                    f"a budget of {tokens} tokens holds {size} pairs of up to {(step + queries) * self.STEP} tokens; "
+                    f"a budget of {tokens} tokens holds {size} pairs of up to {queries + documents} tokens; "
                     "wanted at least two: raise batches.tokens or lower encoder.max_document_tokens"
                 )
             waiting = self._take(np.concatenate([waiting, arrived]), size)
