@@ -55,6 +55,7 @@ def test_the_own_name_is_masked_wherever_it_stands_alone():
             ["the status of v1.2 builds", "python the status of v1.2 builds", "status v1.2 builds"],
         ),
         ("read lines", ["how to read lines", "python read lines"]),  # the plain form is the query itself
+        ("Norm of ``f``, e.g. 1.", ["norm of f, e.g. 1", "python norm of f, e.g. 1", "norm f, e.g. 1"]),
         ("Deprecated.", []),
     ],
 )

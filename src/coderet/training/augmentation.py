@@ -42,9 +42,9 @@ def masked(code: str, qualified_name: str) -> str:
 def questions(query: str, language: str) -> list[str]:
     """Up to QUESTIONS ways to ask for what a doc comment says, none equal to it, the plainest first.
 
-    The first sentence, in small letters, without its full stop and with a verb of its beginning as a command
-    (`Returns the name.` gives `return the name`); then `how to ...`, if it begins with a verb; then the language before
-    it; then its telling words alone. What would be left with a single word is no question.
+    The first sentence, in small letters, without its full stop and the marks of code, and with a verb of its beginning
+    as a command (`Returns the name.` gives `return the name`); then `how to ...`, if it begins with a verb; then the
+    language before it; then its telling words alone. What would be left with a single word is no question.
     """
     words = _first_sentence(query).lower().split()
     if words[:1] == ["this"] and len(words) > 2 and words[1] in _SELVES:
@@ -102,7 +102,7 @@ def _mixed(bits: Any) -> Any:
 
 
 def _first_sentence(text: str) -> str:
-    return _SENTENCE_END.split(text.strip(), maxsplit=1)[0].rstrip(" .:;,!?")
+    return _SENTENCE_END.split(text.replace("`", "").strip(), maxsplit=1)[0].rstrip(" .:;,!?")
 
 
 def _command(word: str) -> str | None:
@@ -113,7 +113,7 @@ def _command(word: str) -> str | None:
     return None
 
 
-_SENTENCE_END = re.compile(r"[.!?;](?=\s|$)|\n\s*\n")
+_SENTENCE_END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)[.!?;](?=\s|$)|\n\s*\n")
 _SELVES = frozenset("function method class decorator helper routine procedure property generator wrapper".split())
 _FILLERS = frozenset(
     "a an the this that these those of for to in on at by with from as is are be it its and or if into using given "
