@@ -15,8 +15,11 @@ from typing import Any
 import torch
 from lightning.pytorch import Callback, LightningDataModule
 from torch import Tensor, nn
+from torch.distributed import GradBucket
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
-from torch.nn.functional import normalize
+from torch.futures import Future
+from torch.nn.functional import cross_entropy, normalize
+from torch.utils.data import DataLoader
 
 from coderet.training import devices
 from coderet.training.batches import RandomBatches
@@ -24,7 +27,7 @@ from coderet.training.fitting import fit
 from coderet.training.gradient_cache import GradientCache
 from coderet.training.laps import Laps
 from coderet.training.module import ContrastiveModule
-from coderet.training.objectives import build
+from coderet.training.objectives import Marks, Objective, build
 from coderet.training.pairs import Batch, Side
 from coderet.training.running import Running
 
@@ -37,7 +40,8 @@ GRADIENTS: dict[str, dict[str, Any]] = {
     "a learned temperature": {"objective": {"learn_temperature": True}},
     "hard negatives": {"negatives": True},
     "duplicates": {"keys": [1, 2, 3, 4, 1, 6, 3, 8]},  # pairs 0 and 4, 2 and 6: on different devices
-    "mini-batches": {"mini_batch": 2, "negatives": True, "objective": {"learn_temperature": True}},
+    "mini-batches": {"mini_batch": 2, "objective": {"learn_temperature": True}},
+    "hard negatives in mini-batches": {"mini_batch": 2, "negatives": True},
     "mini-batches and duplicates": {"mini_batch": 3, "keys": [1, 2, 3, 4, 1, 6, 3, 8]},
     "uneven devices": {"pairs": 7},
     "uneven devices in mini-batches": {"pairs": 7, "mini_batch": 3, "negatives": True},
@@ -46,7 +50,7 @@ GRADIENTS: dict[str, dict[str, Any]] = {
 }
 
 FIT: dict[str, Any] = {
-    "encoder": {"kind": "nbow", "dim": 16},
+    "encoder": {"kind": "nbow", "dim": 4},
     "batches": {"size": 128},
     "training": {"max_steps": 20, "epochs": 99, "valid_every": 10, "warmup": 2, "valid_block": 10, "patience": 9},
 }
@@ -81,6 +85,20 @@ def side(seed: int, count: int, keys: list[int] | None = None) -> Side:
     return Side(ids, mask, torch.tensor(own[:count]))
 
 
+class WithNegatives(Objective):
+    """A query picks its document out of all documents and the negatives of all pairs, at a learned temperature."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.log_temperature = nn.Parameter(torch.tensor(-0.7))
+
+    def forward(self, queries: Tensor, documents: Tensor, negatives: Tensor | None, marks: Marks) -> Tensor:
+        assert negatives is not None and marks.negative_keys is not None
+        assert negatives.shape[:2] == marks.negative_keys.shape
+        others = torch.cat([documents, negatives.flatten(0, 1)])
+        return cross_entropy(queries @ others.T / self.log_temperature.exp(), torch.arange(len(queries)))
+
+
 class Given(LightningDataModule):
     """Batches made by hand, a device's rows of each."""
 
@@ -88,8 +106,9 @@ class Given(LightningDataModule):
         super().__init__()
         self._case = case
 
-    def train_dataloader(self) -> list[Batch]:
-        return [self._batch(number) for number in range(self._case.get("accumulate", 1))]
+    def train_dataloader(self) -> DataLoader[Batch]:
+        batches = [self._batch(number) for number in range(self._case.get("accumulate", 1))]
+        return DataLoader(batches, batch_size=None)  # type: ignore[arg-type]
 
     def _batch(self, number: int) -> Batch:
         pairs = self._case.get("pairs", PAIRS)
@@ -123,7 +142,7 @@ class Watch(Callback):
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, *_: Any) -> None:
         self.losses.append(float(outputs["loss"]))
 
-    def _counted(self, state: Any, bucket: Any) -> Any:
+    def _counted(self, state: Any, bucket: GradBucket) -> Future[Tensor]:
         self.exchanges += 1
         return default_hooks.allreduce_hook(None, bucket)
 
@@ -133,7 +152,7 @@ def gradients(case: dict[str, Any], ranks: int, work: Path) -> dict[str, Any]:
     pairs, accumulate = case.get("pairs", PAIRS), case.get("accumulate", 1)
     module = ContrastiveModule(
         Towers(),
-        build(case.get("objective", {}) | {"temperature": 0.5}),
+        WithNegatives() if case.get("negatives") else build(case.get("objective", {}) | {"temperature": 0.5}),
         seed=1,
         laps=Laps(RandomBatches(pairs * accumulate, pairs, seed=1), accumulate=accumulate),
         cache=GradientCache(mini_batch=case.get("mini_batch", 0)),

@@ -34,8 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, pairs_table: Any) -> Path:
     random = np.random.default_rng(0)
     for name, count in (("train", TRAIN), ("valid", VALID)):
         words = random.integers(0, 40, (count, 4))
-        queries = [" ".join(f"q{word}" for word in each) + f" {name} {row}" for row, each in enumerate(words)]
-        codes = [" ".join(f"c{word}" for word in each) + f" {name} {row}" for row, each in enumerate(words)]
+        queries, codes = ([" ".join(f"{side}{word}" for word in each) for each in words] for side in "qc")
         pq.write_table(pairs_table(queries, codes), folder / "pairs" / f"{name}.parquet")
     train_vocabulary(folder / "pairs", folder / "tokenizers", kind="words", size=200, min_count=1)
     return folder

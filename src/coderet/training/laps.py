@@ -30,16 +30,12 @@ class Laps:
             )
         self.laps = max(1, min(round(wanted / lap), wanted // accumulate))
         self.accumulate, self._batches = accumulate, batches
+        self.batch = batches.batch  # pairs, those of all devices
         self._lap = wanted // self.laps // accumulate * accumulate
         self._rank, self._ranks = 0, 1
 
     def __len__(self) -> int:
         return self._lap
-
-    @property
-    def batch(self) -> int:
-        """Pairs of a batch, those of all devices."""
-        return self._batches.batch
 
     @property
     def left_over(self) -> int:

@@ -172,7 +172,7 @@ class ContrastiveModule(LightningModule):
             with torch.no_grad():
                 queries, documents, *_ = (side.vectors for side in self._encoded(base, batch))
             own = own._replace(teacher_queries=queries, teacher_documents=documents)
-        return Marks(*(None if each is None else devices.gathered(each) for each in own))
+        return Marks._make(None if each is None else devices.gathered(each) for each in own)
 
     def _without_exchange(self) -> AbstractContextManager[Any]:
         """Inside, gradients pile up on this device; those of all are exchanged once a step."""

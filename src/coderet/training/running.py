@@ -156,12 +156,14 @@ def _told_of_memory() -> Iterator[None]:
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Lightning's advice (more workers, other logging) is not for the users of this suite."""
+    logs = [logging.getLogger(name) for name in ("lightning.pytorch", "lightning.fabric")]
+    levels = [log.level for log in logs]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module="lightning")
-        log = logging.getLogger("lightning.pytorch")
-        level = log.level
-        log.setLevel(logging.ERROR)
+        for log in logs:
+            log.setLevel(logging.ERROR)
         try:
             yield
         finally:
-            log.setLevel(level)
+            for log, level in zip(logs, levels, strict=True):
+                log.setLevel(level)
