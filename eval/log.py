@@ -47,7 +47,8 @@ def main() -> None:
             for system in grid.learned:
                 encoder = paths.retriever(system) / "encoder"
                 if encoder.is_dir():
-                    tracking.register(f"coderet-{system}", encoder, outcome.runs["system", system])
+                    run_id, card = outcome.runs["system", system], reports.scored_card(params, system)
+                    tracking.register(f"coderet-{system}", encoder, run_id, card=card)
         except (tracking.Off, tracking.Unreachable) as reason:
             print(f"not logged: {reason}", file=sys.stderr)
             return

@@ -12,6 +12,7 @@ from coderet import params, paths
 ROOT = Path(__file__).parents[1]
 PIPELINE = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
 PRESETS = sorted((ROOT / "presets").glob("*/params.yaml"))
+MEMBER = re.compile(r"\$\{fusions\.([\w-]+)\.members\[(\d)\]\}")
 ITEM = re.compile(r"\$\{item\.(\w+)\}")
 
 
@@ -34,12 +35,14 @@ def test_every_stage_writes_where_paths_says():
     assert outs("fit") == {str(paths.retriever("RETRIEVER")), str(paths.training_result("RETRIEVER"))}
     assert outs("fit-on-negatives") == outs("fit")
     assert outs("negatives") == {str(paths.negatives("RETRIEVER")), str(paths.negatives_result("RETRIEVER"))}
-    rescored = params.rescoring("RETRIEVER", "TEACHER")
+    rescored = params.rescoring("RETRIEVER", "RESCORER")
     assert outs("rescore") == {str(paths.negatives(rescored)), str(paths.negatives_result(rescored))}
+    assert outs("distil") == outs("fit")
     assert outs("prepare") == {str(paths.retriever("RETRIEVER"))}
     for stage, folder in (("index", paths.index), ("search", paths.runs)):
         result = paths.result("BENCHMARK", "RETRIEVER", stage)
         assert outs(stage) == {str(folder("BENCHMARK", "RETRIEVER")), str(result)}
+    assert outs("tune-hybrid") == {str(paths.fusion("FUSION"))}
     assert outs("prepare-reranker") == {str(paths.reranker("RERANKER"))}
     reranked = params.reranking("RUN", "RERANKER")
     rerank = {str(paths.runs("BENCHMARK", reranked)), str(paths.result("BENCHMARK", reranked, "rerank"))}
@@ -93,7 +96,13 @@ def test_what_a_script_computes_with_is_among_the_dependencies_of_its_stage():
                 ), f"{name} computes with {module} and does not depend on it: a change there would leave old results"
 
 
-AXES = {"fit": "trained", "prepare": "untrained", "fit-on-negatives": "trained_on_negatives", "negatives": "negatives"}
+AXES = {  # of a stage whose retrievers are not those of grid.retrievers
+    "fit": "trained",
+    "fit-on-negatives": "trained_on_negatives",
+    "distil": "distilled",
+    "negatives": "negatives",
+    "prepare": "untrained",
+}
 
 
 def test_every_parameter_named_by_a_stage_exists():
@@ -104,10 +113,13 @@ def test_every_parameter_named_by_a_stage_exists():
             "benchmark": "benchmarks",
             "retriever": "retrievers",
             "reranker": "rerankers",
-            "teacher": "teachers",
+            "rescorer": "rescorers",
+            "fusion": "fusions",
         }
         for name, stage in PIPELINE.items():
             for key in stage.get("params", []):
+                for named in MEMBER.finditer(key):
+                    key = key.replace(named[0], raw["fusions"][named[1]]["members"][int(named[2])])
                 found = ITEM.search(key)
                 axis = axes[found[1]] if found else None
                 members = raw["grid"][AXES.get(name, axis)] if axis else [""]

@@ -1,8 +1,8 @@
 """Score mined negatives anew with the encoder of another retriever, a teacher, and cut what it takes for right.
 
-reads   data/pairs/train.parquet  data/negatives/<retriever>.parquet  models/retrievers/<teacher>
-        params: teachers.<teacher>
-writes  data/negatives/<retriever>+<teacher>.parquet  train/results/negatives/<retriever>+<teacher>.json
+reads   data/pairs/train.parquet  data/negatives/<retriever>.parquet  models/retrievers/<rescorer>
+        params: rescorers.<rescorer>
+writes  data/negatives/<retriever>+<rescorer>.parquet  train/results/negatives/<retriever>+<rescorer>.json
 """
 
 from coderet import params, paths, retrievers, stage, training
@@ -10,25 +10,25 @@ from coderet.corpora import store
 from coderet.metrics import efficiency
 
 
-def main(retriever: str, teacher: str) -> None:
-    with stage.open(retriever=retriever, teacher=teacher) as job, efficiency.peak_memory() as memory:
-        settings, name = job.params.teachers.get(teacher, {}), params.rescoring(retriever, teacher)
-        spec = job.params.retrievers[teacher]
+def main(retriever: str, rescorer: str) -> None:
+    with stage.open(retriever=retriever, rescorer=rescorer) as job, efficiency.peak_memory() as memory:
+        settings, name = job.params.rescorers.get(rescorer, {}), params.rescoring(retriever, rescorer)
+        spec = job.params.retrievers[rescorer]
         with job.clock() as clock:
             facts = training.rescore_negatives(
                 paths.negatives(retriever),
                 paths.PAIRS / "train.parquet",
-                retrievers.load(paths.retriever(teacher), {"kind": spec.kind}),
+                retrievers.load(paths.retriever(rescorer), {"kind": spec.kind}),
                 paths.negatives(name),
                 paths.WORK / "negatives" / name,
                 settings,
-                f"params.yaml: teachers.{teacher}",
+                f"params.yaml: rescorers.{rescorer}",
             )
         store.write_json(
             paths.negatives_result(name),
             {
                 "retriever": retriever,
-                "teacher": teacher,
+                "teacher": rescorer,
                 "settings": settings,
                 **facts,
                 "seconds": clock.seconds,

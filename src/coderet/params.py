@@ -18,6 +18,7 @@ import yaml
 from coderet.registry import nearest
 
 FILE = Path("params.yaml")
+TUNE = "tune"  # the setting of a fusion that says what of it is chosen on validation pairs
 FUSED = 2  # runs that a fusion's stage in dvc.yaml depends on, for DVC cannot list the members of a list
 
 
@@ -110,9 +111,11 @@ class Benchmark:
 
 @dataclass(frozen=True)
 class Grid:
-    """What is crossed with what. trained learn from pairs, untrained do not.
+    """What is crossed with what. trained learn from pairs, distilled from pairs and teacher, untrained do not learn.
 
-    Retrievers in negatives mine hard negatives, each of teachers scores them anew, and trained_on_negatives learn from
+    tuned are fusions that are tuned on pairs.
+
+    Retrievers in negatives mine hard negatives, each of rescorers scores them anew, and trained_on_negatives learn from
     pairs and from these.
 
     Every run of reranked, which are retrievers and fusions, is reranked by every one of rerankers. runs are retrievers,
@@ -122,20 +125,23 @@ class Grid:
     sources: tuple[str, ...]
     benchmarks: tuple[str, ...]
     trained: tuple[str, ...]
+    distilled: tuple[str, ...]
+    teacher: str
     untrained: tuple[str, ...]
     negatives: tuple[str, ...]
-    teachers: tuple[str, ...]
+    rescorers: tuple[str, ...]
     trained_on_negatives: tuple[str, ...]
     retrievers: tuple[str, ...]
     fusions: tuple[str, ...]
+    tuned: tuple[str, ...]
     reranked: tuple[str, ...]
     rerankers: tuple[str, ...]
     runs: tuple[str, ...]
 
     @property
     def learned(self) -> tuple[str, ...]:
-        """The retrievers that learn from pairs, with mined negatives or without."""
-        return self.trained + self.trained_on_negatives
+        """The retrievers whose encoders are made here."""
+        return self.trained + self.trained_on_negatives + self.distilled
 
     @property
     def rerankings(self) -> dict[str, tuple[str, str]]:
@@ -179,7 +185,7 @@ class Params:
     mining: Mining
     vocabulary: Vocabulary
     negatives: Mapping[str, Mapping[str, Any]]
-    teachers: Mapping[str, Mapping[str, Any]]
+    rescorers: Mapping[str, Mapping[str, Any]]
     benchmarks: Mapping[str, Benchmark]
     retrievers: Mapping[str, Retriever]
     fusions: Mapping[str, Fusion]
@@ -195,9 +201,9 @@ def reranking(run: str, reranker: str) -> str:
     return f"{run}+{reranker}"
 
 
-def rescoring(retriever: str, teacher: str) -> str:
-    """The name of a retriever's negatives that a teacher scored."""
-    return f"{retriever}+{teacher}"
+def rescoring(retriever: str, rescorer: str) -> str:
+    """The name of a retriever's negatives that another one scored anew."""
+    return f"{retriever}+{rescorer}"
 
 
 def read(path: Path = FILE) -> Params:
@@ -243,12 +249,14 @@ def _check_grid(params: Params, where: str) -> None:
         "sources": params.sources,
         "benchmarks": params.benchmarks,
         "trained": params.retrievers,
+        "distilled": params.retrievers,
         "untrained": params.retrievers,
         "negatives": params.retrievers,
-        "teachers": params.retrievers,
+        "rescorers": params.retrievers,
         "trained_on_negatives": params.retrievers,
         "retrievers": params.retrievers,
         "fusions": params.fusions,
+        "tuned": dict.fromkeys(grid.fusions),
         "reranked": dict.fromkeys((*grid.retrievers, *grid.fusions)),
         "rerankers": params.rerankers,
     }
@@ -261,10 +269,12 @@ def _check_grid(params: Params, where: str) -> None:
             if name not in entries:
                 family = {
                     "trained": "under retrievers",
+                    "distilled": "under retrievers",
                     "untrained": "under retrievers",
                     "negatives": "under retrievers",
-                    "teachers": "under retrievers",
+                    "rescorers": "under retrievers",
                     "trained_on_negatives": "under retrievers",
+                    "tuned": "in grid.fusions",
                     "reranked": "in grid.retrievers or grid.fusions",
                 }.get(axis, f"under {axis}")
                 raise ParamsError(
@@ -276,10 +286,17 @@ def _check_grid(params: Params, where: str) -> None:
     if sorted(grid.learned + grid.untrained) != sorted(grid.retrievers):
         raise ParamsError(
             f"{where}: every name in grid.retrievers must be in exactly one of grid.trained (it learns from pairs), "
-            f"grid.trained_on_negatives and grid.untrained; found {list(grid.retrievers)} against "
-            f"{list(grid.trained)}, {list(grid.trained_on_negatives)} and {list(grid.untrained)}"
+            f"grid.trained_on_negatives, grid.distilled (from a teacher too) and grid.untrained; found "
+            f"{list(grid.retrievers)} against {list(grid.trained)}, {list(grid.trained_on_negatives)}, "
+            f"{list(grid.distilled)} and {list(grid.untrained)}"
         )
-    for axis in ("negatives", "teachers"):
+    if grid.distilled and (grid.teacher not in grid.retrievers or grid.teacher in grid.distilled):
+        teachers = [name for name in grid.retrievers if name not in grid.distilled]
+        raise ParamsError(
+            f"{where}: grid.distilled names {list(grid.distilled)} and grid.teacher is {grid.teacher!r}; wanted a name "
+            f"in grid.retrievers that is not distilled: {', '.join(teachers)}.{nearest(grid.teacher, teachers)}"
+        )
+    for axis in ("negatives", "rescorers"):
         for name in getattr(grid, axis):
             if name in grid.trained_on_negatives:
                 raise ParamsError(
@@ -288,11 +305,11 @@ def _check_grid(params: Params, where: str) -> None:
                 )
     for name in grid.trained_on_negatives:
         wanted = (params.retrievers[name].fit.get("pairs") or {}).get("negatives")
-        mined = [*grid.negatives, *(rescoring(one, other) for one in grid.negatives for other in grid.teachers)]
+        mined = [*grid.negatives, *(rescoring(one, other) for one in grid.negatives for other in grid.rescorers)]
         if wanted not in mined:
             raise ParamsError(
                 f"{where}: retrievers.{name}.fit.pairs.negatives is {wanted!r}; wanted one that grid.negatives and "
-                f"grid.teachers give: {', '.join(mined) or 'none'}.{nearest(str(wanted), mined)}"
+                f"grid.rescorers give: {', '.join(mined) or 'none'}.{nearest(str(wanted), mined)}"
             )
     if bool(grid.reranked) != bool(grid.rerankers):
         raise ParamsError(
@@ -324,6 +341,12 @@ def _check_grid(params: Params, where: str) -> None:
                     f"{where}: fusions.{name}.members names {member!r}, which is not in grid.retrievers."
                     f"{nearest(member, grid.retrievers)}"
                 )
+        if (TUNE in params.fusions[name].settings) != (name in grid.tuned):
+            stands = "has" if TUNE in params.fusions[name].settings else "lacks"
+            raise ParamsError(
+                f"{where}: fusions.{name} {stands} `{TUNE}` and grid.tuned is {list(grid.tuned)}; "
+                "wanted in it just those of grid.fusions that are to be tuned"
+            )
     if params.compare.baseline not in grid.runs:
         raise ParamsError(
             f"{where}: compare.baseline is {params.compare.baseline!r}, which is not in grid.runs: {list(grid.runs)}."
@@ -372,8 +395,15 @@ _OPTIONAL: dict[type, dict[str, Any]] = {
     Retriever: {"fit": {}, "index": {}},
     Reranker: {"fit": {}, "below": "drop", "text_fields": ["text"]},
     Benchmark: {"group": ""},
-    Grid: {"negatives": [], "teachers": [], "trained_on_negatives": []},
-    Params: {"negatives": {}, "teachers": {}},
+    Grid: {
+        "distilled": [],
+        "teacher": "",
+        "negatives": [],
+        "rescorers": [],
+        "trained_on_negatives": [],
+        "tuned": [],
+    },
+    Params: {"negatives": {}, "rescorers": {}},
 }
 
 

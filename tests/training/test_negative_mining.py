@@ -254,8 +254,9 @@ def project(tmp_path: Path, write_pairs: Callable[..., Path], encoder: DualEncod
     retrievers.save(Dense(encoder), "dense", folder / "models" / "retrievers" / "minilm")
     params: dict[str, Any] = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     params["negatives"] = {"minilm": {"first": 1, "last": 30, "a_pair": 4, "near_copies": False}}
-    params["teachers"] = {"minilm": {"margin": 0.0}}
-    params["grid"] |= {"trained": [], "trained_on_negatives": ["nbow"], "negatives": ["minilm"], "teachers": ["minilm"]}
+    params["rescorers"] = {"minilm": {"margin": 0.0}}
+    params["grid"] |= {"trained": [], "trained_on_negatives": ["nbow"]}
+    params["grid"] |= {"negatives": ["minilm"], "rescorers": ["minilm"]}
     fit = params["retrievers"]["nbow"]["fit"]
     fit["encoder"]["dim"] = 16
     fit["batches"]["size"] = 8

@@ -30,7 +30,7 @@ def settings_of(*way: str) -> set[str]:
         (tokenised, [("pairs",), ("retrievers", "my-model", "fit", "pairs")]),
         (batches_of, [("batches",)]),
         (mine, [("negatives", "minilm")]),
-        (rescored, [("teachers", "minilm-code")]),
+        (rescored, [("rescorers", "minilm-code")]),
     ],
 )
 def test_the_page_names_every_setting(function, ways):

@@ -7,7 +7,16 @@ from typing import Any
 from coderet import registry
 from coderet.records import DataError
 
-OBJECTIVES = {"info-nce": "coderet.training.objectives:InfoNce"}
+OBJECTIVES = {
+    "info-nce": "coderet.training.objectives:InfoNce",
+    "softmax-2019": "coderet.training.objectives:Softmax2019",
+    "cosine-2019": "coderet.training.objectives:Cosine2019",
+    "max-margin-2019": "coderet.training.objectives:MaxMargin2019",
+    "triplet-2019": "coderet.training.objectives:Triplet2019",
+    "kl": "coderet.training.objectives:Kl",
+    "margin-mse": "coderet.training.objectives:MarginMse",
+    "keep": "coderet.training.objectives:Keep",
+}
 OPTIMISERS = {"adam": "torch.optim:Adam", "adamw": "torch.optim:AdamW"}
 
 
@@ -59,6 +68,14 @@ def rescore_negatives(
     if not hasattr(teacher, "encoder"):
         raise DataError(f"{where} is no retriever of kind dense, so it has no vectors to score with; name another")
     return negative_mining.rescored(path, pairs, teacher.encoder, out, work, **arguments)
+
+
+def distil(teacher: Any, pairs: Path, cache: Path | None, seed: int, **settings: Any) -> Any:
+    """`distillation.distil`: a static encoder in the place of teacher, and the facts of its making."""
+    from coderet.training import distillation
+
+    made = distillation.distil
+    return made(teacher, pairs, cache, seed, **registry.fit_arguments(made, settings, "fit"))
 
 
 def train_vocabulary(pairs: Path, folder: Path, **settings: Any) -> dict[str, int | str]:

@@ -75,7 +75,8 @@ def fit(
     running = Running(**registry.fit_arguments(Running, given["trainer"], "fit.trainer"))
     torch.manual_seed(seed)
     objective = objectives.build(given["objective"])
-    data = _digests(pairs_folder, tokenizers_folder, inputs(**pairs))
+    own = given["encoder"].get("kind") != "pretrained"  # which brings its tokenizer
+    data = _digests(pairs_folder, tokenizers_folder if own else None, inputs(**pairs))
     work = work_folder / _key(data, given, seed)
     with devices.alone(work):
         encoder = encoders.trainable(given["encoder"], tokenizers_folder, work)
@@ -231,15 +232,13 @@ def _tokenised(name: str, pairs_folder: Path, encoder: Any, work: Path, seed: in
         return tokenised(pairs_folder / f"{name}.parquet", encoder, work / f"tokens-{name}", seed, **settings)
 
 
-def _digests(pairs_folder: Path, tokenizers_folder: Path, others: Iterable[Path]) -> dict[str, str]:
-    """SHA-256 of what is learned from."""
+def _digests(pairs_folder: Path, tokenizers_folder: Path | None, others: Iterable[Path]) -> dict[str, str]:
+    """SHA-256 of what is learned from; of a tokenizer only where the encoder reads with it."""
     found = {}
-    for name, path in (
-        ("train", pairs_folder / "train.parquet"),
-        ("valid", pairs_folder / "valid.parquet"),
-        ("tokenizer", tokenizers_folder / vocabulary.FILE),
-        *((path.name, path) for path in others),
-    ):
+    files = {name: pairs_folder / f"{name}.parquet" for name in ("train", "valid")}
+    if tokenizers_folder is not None:
+        files["tokenizer"] = tokenizers_folder / vocabulary.FILE
+    for name, path in (*files.items(), *((path.name, path) for path in others)):
         try:
             with path.open("rb") as file:
                 found[name] = hashlib.file_digest(file, "sha256").hexdigest()

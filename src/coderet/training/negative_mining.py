@@ -95,7 +95,7 @@ def rescored(
     margin: a negative that scores more than the own code less margin is taken out. Vectors are kept where the encoder
     keeps them; what stands in the work folder is made anew by every run.
     """
-    registry.check_range("teachers.margin", margin, -2, 2)
+    registry.check_range("rescorers.margin", margin, -2, 2)
     pairs, mined = gathered(pairs_path), negatives.read(path, pairs_path)
     work_folder.mkdir(parents=True, exist_ok=True)
     row_of = np.full(len(mined.own), NO_ROW)
