@@ -22,7 +22,7 @@ import torch
 from coderet.encoders import memory
 from coderet.encoders.encoding import Role
 from coderet.encoders.tuning import Tunable
-from coderet.training.pairs import COLUMN_OF_ROLE
+from coderet.training.variants import COLUMN_OF_ROLE
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "default": {},

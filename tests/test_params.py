@@ -38,6 +38,15 @@ def test_the_project_s_own_params_are_read():
         ({"grid__benchmarks": ["humanevla"]}, "grid.benchmarks names 'humanevla', .* Did you mean humaneval?"),
         ({"grid__untrained": ["bm25"]}, "exactly one of grid.trained"),
         ({"grid__runs": ["bm25"]}, "grid.runs must be grid.retrievers, grid.fusions and every"),
+        ({"grid__negatives": ["minlm"]}, "grid.negatives names 'minlm', which is not under retrievers.*Did you mean"),
+        (
+            {"grid__trained": [], "grid__trained_on_negatives": ["nbow"], "grid__negatives": ["nbow"]},
+            "grid.negatives names 'nbow', which is in grid.trained_on_negatives and would wait for itself",
+        ),
+        (
+            {"grid__trained": [], "grid__trained_on_negatives": ["nbow"], "grid__negatives": ["minilm"]},
+            "retrievers.nbow.fit.pairs.negatives is None; wanted one that .* give: minilm",
+        ),
         ({"grid__reranked": ["bm25"]}, r"grid.reranked is \['bm25'\] and grid.rerankers \[\]; wanted names in both"),
         ({"grid__tuned": ["hybird"]}, "grid.tuned names 'hybird', which is not in grid.fusions"),
         ({"grid__tuned": ["rrf"]}, "fusions.rrf lacks `tune` and grid.tuned is"),

@@ -33,6 +33,10 @@ def test_every_stage_writes_where_paths_says():
     assert outs("mine") == {str(paths.PAIRS), str(paths.MINING_REPORT)}
     assert outs("vocabulary") == {str(paths.TOKENIZERS)}
     assert outs("fit") == {str(paths.retriever("RETRIEVER")), str(paths.training_result("RETRIEVER"))}
+    assert outs("fit-on-negatives") == outs("fit")
+    assert outs("negatives") == {str(paths.negatives("RETRIEVER")), str(paths.negatives_result("RETRIEVER"))}
+    rescored = params.rescoring("RETRIEVER", "RESCORER")
+    assert outs("rescore") == {str(paths.negatives(rescored)), str(paths.negatives_result(rescored))}
     assert outs("distil") == outs("fit")
     assert outs("prepare") == {str(paths.retriever("RETRIEVER"))}
     for stage, folder in (("index", paths.index), ("search", paths.runs)):
@@ -92,6 +96,15 @@ def test_what_a_script_computes_with_is_among_the_dependencies_of_its_stage():
                 ), f"{name} computes with {module} and does not depend on it: a change there would leave old results"
 
 
+AXES = {  # of a stage whose retrievers are not those of grid.retrievers
+    "fit": "trained",
+    "fit-on-negatives": "trained_on_negatives",
+    "distil": "distilled",
+    "negatives": "negatives",
+    "prepare": "untrained",
+}
+
+
 def test_every_parameter_named_by_a_stage_exists():
     for path in (ROOT / "params.yaml", *PRESETS):
         raw = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -100,6 +113,7 @@ def test_every_parameter_named_by_a_stage_exists():
             "benchmark": "benchmarks",
             "retriever": "retrievers",
             "reranker": "rerankers",
+            "rescorer": "rescorers",
             "fusion": "fusions",
         }
         for name, stage in PIPELINE.items():
@@ -108,11 +122,7 @@ def test_every_parameter_named_by_a_stage_exists():
                     key = key.replace(named[0], raw["fusions"][named[1]]["members"][int(named[2])])
                 found = ITEM.search(key)
                 axis = axes[found[1]] if found else None
-                members = (
-                    raw["grid"][{"fit": "trained", "distil": "distilled", "prepare": "untrained"}.get(name, axis)]
-                    if axis
-                    else [""]
-                )
+                members = raw["grid"][AXES.get(name, axis)] if axis else [""]
                 members = raw["rerankers"] if axis == "rerankers" else members  # the grid may have none
                 for member in members:
                     value = raw

@@ -115,6 +115,9 @@ class Grid:
 
     tuned are fusions that are tuned on pairs.
 
+    Retrievers in negatives mine hard negatives, each of rescorers scores them anew, and trained_on_negatives learn from
+    pairs and from these.
+
     Every run of reranked, which are retrievers and fusions, is reranked by every one of rerankers. runs are retrievers,
     fusions and what comes of reranking.
     """
@@ -125,6 +128,9 @@ class Grid:
     distilled: tuple[str, ...]
     teacher: str
     untrained: tuple[str, ...]
+    negatives: tuple[str, ...]
+    rescorers: tuple[str, ...]
+    trained_on_negatives: tuple[str, ...]
     retrievers: tuple[str, ...]
     fusions: tuple[str, ...]
     tuned: tuple[str, ...]
@@ -135,7 +141,7 @@ class Grid:
     @property
     def learned(self) -> tuple[str, ...]:
         """The retrievers whose encoders are made here."""
-        return self.trained + self.distilled
+        return self.trained + self.trained_on_negatives + self.distilled
 
     @property
     def rerankings(self) -> dict[str, tuple[str, str]]:
@@ -178,6 +184,8 @@ class Params:
     sources: Mapping[str, tuple[str, ...]]
     mining: Mining
     vocabulary: Vocabulary
+    negatives: Mapping[str, Mapping[str, Any]]
+    rescorers: Mapping[str, Mapping[str, Any]]
     benchmarks: Mapping[str, Benchmark]
     retrievers: Mapping[str, Retriever]
     fusions: Mapping[str, Fusion]
@@ -191,6 +199,11 @@ class Params:
 def reranking(run: str, reranker: str) -> str:
     """The name of a run reranked; no entry of params.yaml can have it, for + is not allowed there."""
     return f"{run}+{reranker}"
+
+
+def rescoring(retriever: str, rescorer: str) -> str:
+    """The name of a retriever's negatives that another one scored anew."""
+    return f"{retriever}+{rescorer}"
 
 
 def read(path: Path = FILE) -> Params:
@@ -238,6 +251,9 @@ def _check_grid(params: Params, where: str) -> None:
         "trained": params.retrievers,
         "distilled": params.retrievers,
         "untrained": params.retrievers,
+        "negatives": params.retrievers,
+        "rescorers": params.retrievers,
+        "trained_on_negatives": params.retrievers,
         "retrievers": params.retrievers,
         "fusions": params.fusions,
         "tuned": dict.fromkeys(grid.fusions),
@@ -255,6 +271,9 @@ def _check_grid(params: Params, where: str) -> None:
                     "trained": "under retrievers",
                     "distilled": "under retrievers",
                     "untrained": "under retrievers",
+                    "negatives": "under retrievers",
+                    "rescorers": "under retrievers",
+                    "trained_on_negatives": "under retrievers",
                     "tuned": "in grid.fusions",
                     "reranked": "in grid.retrievers or grid.fusions",
                 }.get(axis, f"under {axis}")
@@ -267,8 +286,9 @@ def _check_grid(params: Params, where: str) -> None:
     if sorted(grid.learned + grid.untrained) != sorted(grid.retrievers):
         raise ParamsError(
             f"{where}: every name in grid.retrievers must be in exactly one of grid.trained (it learns from pairs), "
-            f"grid.distilled (from a teacher too) and grid.untrained; found {list(grid.retrievers)} against "
-            f"{list(grid.trained)}, {list(grid.distilled)} and {list(grid.untrained)}"
+            f"grid.trained_on_negatives, grid.distilled (from a teacher too) and grid.untrained; found "
+            f"{list(grid.retrievers)} against {list(grid.trained)}, {list(grid.trained_on_negatives)}, "
+            f"{list(grid.distilled)} and {list(grid.untrained)}"
         )
     if grid.distilled and (grid.teacher not in grid.retrievers or grid.teacher in grid.distilled):
         teachers = [name for name in grid.retrievers if name not in grid.distilled]
@@ -276,6 +296,21 @@ def _check_grid(params: Params, where: str) -> None:
             f"{where}: grid.distilled names {list(grid.distilled)} and grid.teacher is {grid.teacher!r}; wanted a name "
             f"in grid.retrievers that is not distilled: {', '.join(teachers)}.{nearest(grid.teacher, teachers)}"
         )
+    for axis in ("negatives", "rescorers"):
+        for name in getattr(grid, axis):
+            if name in grid.trained_on_negatives:
+                raise ParamsError(
+                    f"{where}: grid.{axis} names {name!r}, which is in grid.trained_on_negatives and would wait for "
+                    "itself; train it on pairs alone (grid.trained), or name another"
+                )
+    for name in grid.trained_on_negatives:
+        wanted = (params.retrievers[name].fit.get("pairs") or {}).get("negatives")
+        mined = [*grid.negatives, *(rescoring(one, other) for one in grid.negatives for other in grid.rescorers)]
+        if wanted not in mined:
+            raise ParamsError(
+                f"{where}: retrievers.{name}.fit.pairs.negatives is {wanted!r}; wanted one that grid.negatives and "
+                f"grid.rescorers give: {', '.join(mined) or 'none'}.{nearest(str(wanted), mined)}"
+            )
     if bool(grid.reranked) != bool(grid.rerankers):
         raise ParamsError(
             f"{where}: grid.reranked is {list(grid.reranked)} and grid.rerankers {list(grid.rerankers)}; "
@@ -357,10 +392,18 @@ _LIMITS: dict[tuple[type, str], tuple[float, float]] = {
 
 _OPEN = {Retriever: "search", Fusion: "settings", Reranker: "settings", Benchmark: "settings"}
 _OPTIONAL: dict[type, dict[str, Any]] = {
-    Grid: {"tuned": [], "distilled": [], "teacher": ""},
     Retriever: {"fit": {}, "index": {}},
     Reranker: {"fit": {}, "below": "drop", "text_fields": ["text"]},
     Benchmark: {"group": ""},
+    Grid: {
+        "distilled": [],
+        "teacher": "",
+        "negatives": [],
+        "rescorers": [],
+        "trained_on_negatives": [],
+        "tuned": [],
+    },
+    Params: {"negatives": {}, "rescorers": {}},
 }
 
 

@@ -45,6 +45,11 @@ def reranker(name: str) -> Path:
     return MODELS / "rerankers" / name
 
 
+def negatives(name: str) -> Path:
+    """The hard negatives of the training pairs that a retriever mined, by its name."""
+    return DATA / "negatives" / f"{name}.parquet"
+
+
 def fusion(name: str) -> Path:
     """The settings of a fusion that were chosen on validation pairs, and what they were chosen from."""
     return MODELS / "fusions" / f"{name}.json"
@@ -88,3 +93,8 @@ def card(retriever: str) -> Path:
 def training_result(retriever: str) -> Path:
     """What training cost and how it went."""
     return TRAIN_RESULTS / f"{retriever}.json"
+
+
+def negatives_result(name: str) -> Path:
+    """What mining hard negatives cost and what it cut."""
+    return TRAIN_RESULTS / "negatives" / f"{name}.json"

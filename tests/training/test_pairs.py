@@ -11,7 +11,8 @@ import torch
 from coderet.encoders.base import DualEncoder
 from coderet.encoders.tokenizer import Tokens
 from coderet.training.batches import RandomBatches, batches_of
-from coderet.training.pairs import Batch, Epochs, PairsModule, TokenPairs, text_keys, tokenised
+from coderet.training.keys import text_keys
+from coderet.training.pairs import Batch, Epochs, PairsModule, TokenPairs, tokenised
 from coderet.training.vocabulary import load_vocabulary
 
 SHARED = np.array([0] * 12 + list(range(1, 9)))  # 20 pairs of which 12 share one positive

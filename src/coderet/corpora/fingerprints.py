@@ -16,7 +16,7 @@ import re
 import zlib
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,6 +84,10 @@ class Fingerprints:
         span = slice(self.offsets[place], self.offsets[place + 1])
         return self.identifiers[span], self.counts[span]
 
+    def totals_of(self, places: Iterable[int]) -> list[int]:
+        """Identifiers of some functions, every occurrence counted."""
+        return [int(self.of(place)[1].sum()) for place in places]
+
     @property
     def totals(self) -> np.ndarray:
         """(N,) identifiers of each function, every occurrence counted."""
@@ -145,7 +149,7 @@ def first_copies(prints: Fingerprints, threshold: Threshold) -> tuple[np.ndarray
     for number, found in enumerate(_Alike(bands).of(bands)):
         place = int(places[number])
         for other in places[found[found < number]].tolist():
-            if root(other) != root(place) and _near(prints.of(place), prints.of(other), threshold):
+            if root(other) != root(place) and near(prints.of(place), prints.of(other), threshold):
                 join(place, other)
     roots = np.array([root(place) for place in range(len(parent))], np.int64)
     copies = int((roots != np.arange(len(roots))).sum())
@@ -170,10 +174,24 @@ def copies_of(prints: Fingerprints, others: Fingerprints, threshold: Threshold) 
     places = np.flatnonzero((match < 0) & (prints.totals >= threshold.identifiers))
     for place, found in zip(places.tolist(), alike.of(_bands(prints, places, "copies of documents")), strict=True):
         for other in known_places[found].tolist():
-            if _near(prints.of(place), others.of(other), threshold):
+            if near(prints.of(place), others.of(other), threshold):
                 match[place] = other
                 break
     return match
+
+
+def near(one: tuple[np.ndarray, np.ndarray], other: tuple[np.ndarray, np.ndarray], threshold: Threshold) -> bool:
+    """Whether two functions' identifiers and counts, as `Fingerprints.of` gives them, are those of near copies."""
+    (ours, our_counts), (theirs, their_counts) = one, other
+    if min(len(ours), len(theirs)) < threshold.set_jaccard * max(len(ours), len(theirs)):
+        return False
+    places = np.minimum(np.searchsorted(theirs, ours), len(theirs) - 1)
+    shared = theirs[places] == ours
+    common = int(shared.sum())
+    if common < threshold.set_jaccard * (len(ours) + len(theirs) - common):
+        return False
+    smaller = int(np.minimum(our_counts[shared], their_counts[places[shared]]).sum())
+    return smaller >= threshold.multiset_jaccard * (int(our_counts.sum()) + int(their_counts.sum()) - smaller)
 
 
 def equal_texts(texts: pa.ChunkedArray, others: pa.ChunkedArray, min_words: int) -> np.ndarray:
@@ -191,19 +209,6 @@ def equal_texts(texts: pa.ChunkedArray, others: pa.ChunkedArray, min_words: int)
 
 def _digest(words: list[str]) -> bytes:
     return hashlib.blake2b(" ".join(words).encode(), digest_size=16).digest()
-
-
-def _near(one: tuple[np.ndarray, np.ndarray], other: tuple[np.ndarray, np.ndarray], threshold: Threshold) -> bool:
-    (ours, our_counts), (theirs, their_counts) = one, other
-    if min(len(ours), len(theirs)) < threshold.set_jaccard * max(len(ours), len(theirs)):
-        return False
-    places = np.minimum(np.searchsorted(theirs, ours), len(theirs) - 1)
-    shared = theirs[places] == ours
-    common = int(shared.sum())
-    if common < threshold.set_jaccard * (len(ours) + len(theirs) - common):
-        return False
-    smaller = int(np.minimum(our_counts[shared], their_counts[places[shared]]).sum())
-    return smaller >= threshold.multiset_jaccard * (int(our_counts.sum()) + int(their_counts.sum()) - smaller)
 
 
 class _Alike:

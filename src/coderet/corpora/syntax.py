@@ -324,15 +324,12 @@ class Block:
 
 def outline(utf8: bytes, language: str) -> list[Block] | None:
     """What stands at the top of a file, in order; None where the text does not parse or is none that is read."""
-    reader = _reader(language)
-    if b"\0" in utf8 or (language == "python" and _is_bottomless(utf8)):
-        return None
-    root = reader.parser.parse(utf8).root_node
-    if root.has_error:
+    root = tree(utf8, language)
+    if root is None:
         return None
     captured = [
         node.start_byte
-        for _, captures in reader.cursor.matches(root)
+        for _, captures in _reader(language).cursor.matches(root)
         for kind in ("function", "class")
         for node in captures.get(kind, ())
     ]
@@ -341,6 +338,21 @@ def outline(utf8: bytes, language: str) -> list[Block] | None:
         Block(node, bisect_left(captured, node.end_byte) > bisect_left(captured, node.start_byte))
         for node in root.children
     ]
+
+
+def tree(utf8: bytes, language: str) -> tree_sitter.Node | None:
+    """The root of a text's syntax tree; None where the text does not parse or is none that is read."""
+    if b"\0" in utf8 or (language == "python" and _is_bottomless(utf8)):
+        return None
+    root = _reader(language).parser.parse(utf8).root_node
+    return None if root.has_error else root
+
+
+def query(language: str, patterns: str) -> tree_sitter.QueryCursor:
+    """A query of a language's grammar, ready to be run on a `tree`."""
+    grammar = _reader(language).parser.language
+    assert grammar is not None  # `_reader` gave it one
+    return tree_sitter.QueryCursor(tree_sitter.Query(grammar, patterns))
 
 
 def language_of(path: str) -> str | None:

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from coderet import registry
+from coderet.records import DataError
+
 OBJECTIVES = {
     "info-nce": "coderet.training.objectives:InfoNce",
     "softmax-2019": "coderet.training.objectives:Softmax2019",
@@ -40,9 +43,37 @@ def told(trials: Any) -> str:
     return trying.told(trials)
 
 
+def mine_negatives(
+    pairs: Path,
+    retriever: Any,
+    identity: str,
+    out: Path,
+    work: Path,
+    seed: int,
+    settings: Mapping[str, Any],
+    where: str,
+) -> dict[str, Any]:
+    """`negative_mining.mine` with settings, which stand at where in params.yaml."""
+    from coderet.training import negative_mining
+
+    arguments = registry.fit_arguments(negative_mining.mine, settings, where)
+    return negative_mining.mine(pairs, retriever, identity, out, work, seed, **arguments)
+
+
+def rescore_negatives(
+    path: Path, pairs: Path, teacher: Any, out: Path, work: Path, settings: Mapping[str, Any], where: str
+) -> dict[str, Any]:
+    """`negative_mining.rescored` by the encoder of a retriever, with settings, which stand at where in params.yaml."""
+    from coderet.training import negative_mining
+
+    arguments = registry.fit_arguments(negative_mining.rescored, settings, where)
+    if not hasattr(teacher, "encoder"):
+        raise DataError(f"{where} is no retriever of kind dense, so it has no vectors to score with; name another")
+    return negative_mining.rescored(path, pairs, teacher.encoder, out, work, **arguments)
+
+
 def distil(teacher: Any, pairs: Path, cache: Path | None, seed: int, **settings: Any) -> Any:
     """`distillation.distil`: a static encoder in the place of teacher, and the facts of its making."""
-    from coderet import registry
     from coderet.training import distillation
 
     made = distillation.distil

@@ -32,8 +32,9 @@ from coderet.encoders.static import Static, means, over_code_words
 from coderet.encoders.tokenizer import BpeTokenizer, Tokens, train_bpe
 from coderet.records import DataError, Encoder
 from coderet.training.batches import RandomBatches, random_of
+from coderet.training.keys import text_keys
 from coderet.training.losses import info_nce, reciprocal_ranks, same_text
-from coderet.training.pairs import COLUMN_OF_ROLE, ROLES, text_keys
+from coderet.training.variants import COLUMN_OF_ROLE, ROLES
 from coderet.training.vocabulary import read_texts
 
 LOWEST_RATE = 0.01  # share of the learning rate that is left at the very end

@@ -15,7 +15,7 @@ import hashlib
 import json
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -35,11 +35,11 @@ from coderet.training.gradient_cache import GradientCache
 from coderet.training.laps import Laps
 from coderet.training.module import SCORE, ContrastiveModule
 from coderet.training.objectives import Objective
-from coderet.training.pairs import PairsModule, TokenPairs, tokenised
+from coderet.training.pairs import PairsModule, TokenPairs, inputs, tokenised
 from coderet.training.running import Running
 
-FORMAT = 3
-SECTIONS = ("encoder", "objective", "batches", "training", "trainer")
+FORMAT = 4
+SECTIONS = ("encoder", "pairs", "objective", "batches", "training", "trainer")
 SETTINGS = "settings.json"  # what a work folder's name is a hash of, for people
 DONE = "done"  # an empty file in the folder of a training that came to its end
 
@@ -54,7 +54,8 @@ def fit(
 ) -> tuple[Any, dict[str, Any]]:
     """The encoder with the best validation MRR, and the facts of its training for the results file.
 
-    settings: maps named as SECTIONS, `encoder` (see `encoders.trainable`), `objective` (see `objectives.build`),
+    settings: maps named as SECTIONS, `encoder` (see `encoders.trainable`), `pairs` (see
+    `pairs.tokenised`), `objective` (see `objectives.build`),
     `batches` (see `batches.batches_of` and `GradientCache`), `training` (see `train`) and `trainer` (see `Running`).
     Raises UnknownName for a setting that is not known and DataError for pairs, tokenizers or checkpoints that cannot be
     used. On several devices only the first process comes back from here; the others end, their work done.
@@ -69,24 +70,26 @@ def fit(
         if not isinstance(section, Mapping):
             raise registry.BadValue(f"fit.{name} is {section!r}; wanted a mapping of settings")
     training = registry.fit_arguments(train, given["training"], "fit.training")
+    pairs = registry.fit_arguments(tokenised, given["pairs"], "fit.pairs")
     batches = registry.fit_arguments(batches_of, given["batches"], "fit.batches", GradientCache)
     running = Running(**registry.fit_arguments(Running, given["trainer"], "fit.trainer"))
     torch.manual_seed(seed)
     objective = objectives.build(given["objective"])
     own = given["encoder"].get("kind") != "pretrained"  # which brings its tokenizer
-    data = _digests(pairs_folder, tokenizers_folder if own else None)
+    data = _digests(pairs_folder, tokenizers_folder if own else None, inputs(**pairs))
     work = work_folder / _key(data, given, seed)
     with devices.alone(work):
         encoder = encoders.trainable(given["encoder"], tokenizers_folder, work)
         _say_what_is_new(work, {"seed": seed, "data": data, **given})
     resolved = given | {
+        "pairs": _defaults(tokenised) | pairs,
         "batches": _defaults(batches_of) | _defaults(GradientCache) | batches,
         "training": _defaults(train) | training,
         "trainer": _defaults(Running) | given["trainer"],
     }
     if logger:
         logger.log_hyperparams({**resolved, "seed": seed, "data": data})
-    facts = train(encoder, objective, batches, running, pairs_folder, work, seed, logger, **training)
+    facts = train(encoder, objective, pairs, batches, running, pairs_folder, work, seed, logger, **training)
     devices.only_the_first_goes_on()
     (work / DONE).touch()
     return encoder, facts | {"data": data, "settings": {name: dict(resolved[name]) for name in SECTIONS}}
@@ -95,6 +98,7 @@ def fit(
 def train(
     encoder: Any,
     objective: Objective,
+    of_pairs: Mapping[str, Any],
     batches: Mapping[str, Any],
     running: Running,
     pairs_folder: Path,
@@ -123,13 +127,13 @@ def train(
 ) -> dict[str, Any]:
     """Train encoder in place; its weights are then those of the validation with the best MRR.
 
-    batches: arguments of `batches.batches_of` and `GradientCache`. epochs, max_steps: at most, 0 steps for no bound.
-    patience: stop after so many validations without a better MRR. optimiser, weight_decay, layer_decay, schedule: see
-    `optimising`. warmup: steps up to the full learning rate, or their share of all if below 1. clip_norm: the longest a
-    gradient may be, 0 for any. accumulate: batches a step. teacher: base lets an objective see the vectors of the
-    encoder as it was before. start_from_rarity: tokens begin with weights by inverse document frequency. valid_every:
-    steps between validations, 0 for an epoch. checkpoint_steps: save every so many steps beside each validation, 0 for
-    never.
+    of_pairs: arguments of `pairs.tokenised`. batches: those of `batches.batches_of` and `GradientCache`. epochs,
+    max_steps: at most, 0 steps for no bound. patience: stop after so many validations without a better MRR. optimiser,
+    weight_decay, layer_decay, schedule: see `optimising`. warmup: steps up to the full learning rate, or their share of
+    all if below 1. clip_norm: the longest a gradient may be, 0 for any. accumulate: batches a step. teacher: base lets
+    an objective see the vectors of the encoder as it was before. start_from_rarity: tokens begin with weights by
+    inverse document frequency. valid_every: steps between validations, 0 for an epoch. checkpoint_steps: save every so
+    many steps beside each validation, 0 for never.
     """
     for name, value, low, high in (
         ("epochs", epochs, 1, math.inf),
@@ -148,7 +152,10 @@ def train(
         ("workers", workers, 0, math.inf),
     ):
         registry.check_range(f"fit.training.{name}", value, low, high)
-    pairs = {name: _tokenised(name, pairs_folder, encoder, work) for name in ("train", "valid")}
+    pairs = {
+        "train": _tokenised("train", pairs_folder, encoder, work, seed, **of_pairs),
+        "valid": _tokenised("valid", pairs_folder, encoder, work, seed),
+    }
     if start_from_rarity and isinstance(encoder, DualEncoder):
         weights = vocabulary.rarity(pairs["train"].tokens.values(), len(encoder.tokenizer))
         for tower in dict.fromkeys((encoder.query_tower, encoder.document_tower)):
@@ -201,6 +208,7 @@ def train(
     return {
         "seconds": last["seconds"],
         "pairs": len(pairs["train"]),
+        **pairs["train"].facts,
         "validation_pairs": int(data.blocks.size),
         "pairs_left_over": laps.left_over,
         "pairs_per_second": curve.pairs / last["seconds"],
@@ -219,23 +227,25 @@ def train(
     }
 
 
-def _tokenised(name: str, pairs_folder: Path, encoder: Any, work: Path) -> TokenPairs:
+def _tokenised(name: str, pairs_folder: Path, encoder: Any, work: Path, seed: int, **settings: Any) -> TokenPairs:
     with devices.alone(work):  # one process tokenises, the others find it done
-        return tokenised(pairs_folder / f"{name}.parquet", encoder, work / f"tokens-{name}")
+        return tokenised(pairs_folder / f"{name}.parquet", encoder, work / f"tokens-{name}", seed, **settings)
 
 
-def _digests(pairs_folder: Path, tokenizers_folder: Path | None) -> dict[str, str]:
+def _digests(pairs_folder: Path, tokenizers_folder: Path | None, others: Iterable[Path]) -> dict[str, str]:
     """SHA-256 of what is learned from; of a tokenizer only where the encoder reads with it."""
     found = {}
     files = {name: pairs_folder / f"{name}.parquet" for name in ("train", "valid")}
     if tokenizers_folder is not None:
         files["tokenizer"] = tokenizers_folder / vocabulary.FILE
-    for name, path in files.items():
+    for name, path in (*files.items(), *((path.name, path) for path in others)):
         try:
             with path.open("rb") as file:
                 found[name] = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
-            raise DataError(f"{path} cannot be read ({error}); run: dvc repro mine vocabulary") from error
+            raise DataError(
+                f"{path} cannot be read ({error}); run: dvc repro mine vocabulary, or mend fit.pairs"
+            ) from error
     return found
 
 

@@ -1,18 +1,19 @@
-"""Mined pairs as batches of token ids, in an order that a seed fixes and a killed run finds again.
+"""Pairs as batches of token ids, in an order that a seed fixes and a killed run finds again.
 
-Pairs are tokenised once into flat arrays in the work folder and memory-mapped from there. Which pairs make a batch is
-said by `batches`. The training loader carries its place as state, so Lightning resumes inside an epoch; the number of
-its workers changes nothing.
+Pairs, and the other texts that may stand for them (`augmentation`), are tokenised once into flat arrays in the work
+folder and memory-mapped from there. Which pairs make a batch is said by `batches`. The training loader carries its
+place as state, so Lightning resumes inside an epoch; the number of its workers changes nothing.
 """
 
-import hashlib
+import json
+import math
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,16 +23,16 @@ from lightning.pytorch import LightningDataModule
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from coderet.encoders.base import DualEncoder
+from coderet import paths, registry
 from coderet.encoders.encoding import Role
-from coderet.encoders.tokenizer import Tokens
-from coderet.training.batches import Batches, Plan, Traits, random_of
+from coderet.encoders.tokenizer import PADDING, Tokens
+from coderet.training.batches import Batches, Mixture, Plan, Traits, random_of
 from coderet.training.laps import Laps
-from coderet.training.vocabulary import read_texts
+from coderet.training.mixture import NO_ROW, gathered
+from coderet.training.negatives import Negatives, negatives_of
+from coderet.training.variants import ROLES, Texts, Variants
 
-COLUMN_OF_ROLE: dict[Role, str] = {"query": "query", "document": "code"}
-CLUSTERS = {"repository": "repository", "file": "path"}
-ROLES: tuple[Role, ...] = ("query", "document")
+CLUSTERS = ("repository", "file")
 
 
 class Side(NamedTuple):
@@ -58,12 +59,19 @@ class Batch(NamedTuple):
 class TokenPairs:
     """N pairs as token ids; keys (N,) int64 are hashes of the texts, normalised line ends and outer white space.
 
-    clusters: (N,) int64 labels, equal for pairs of one repository and of one file.
+    The first N texts of a role are the pairs' own, those behind them what `variants` names. A question has the key of
+    its doc comment and a renamed function that of the function. clusters: (N,) int64 labels, equal for pairs of one
+    repository and of one file. facts: for the results file. fill: the token id that pads.
     """
 
     tokens: dict[Role, Tokens]
     keys: dict[Role, np.ndarray]
     clusters: dict[str, np.ndarray] = field(default_factory=dict)
+    mixture: Mixture | None = None
+    variants: Variants | None = None
+    negatives: Negatives | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+    fill: int = PADDING
 
     def __len__(self) -> int:
         return len(self.keys["query"])
@@ -71,56 +79,117 @@ class TokenPairs:
     @property
     def traits(self) -> Traits:
         """What `batches_of` goes by."""
-        return Traits(self.keys["query"], self.keys["document"], self.clusters)
+        own = np.arange(len(self))[:, None]
+        places: dict[Role, list[np.ndarray]] = {"query": [own], "document": [own]}
+        if self.variants is not None:
+            places["query"] += [self.variants.names[:, None], self.variants.questions]
+            places["document"] += [self.variants.masked[:, None], self.variants.renamed]
+        longest = []
+        for role in ROLES:
+            each = np.concatenate(places[role], axis=1)
+            longest.append(np.where(each == NO_ROW, 0, self.tokens[role].lengths[each]).max(axis=1))
+        return Traits(self.keys["query"], self.keys["document"], self.clusters, np.stack(longest, axis=1), self.mixture)
 
-    def batch(self, rows: np.ndarray) -> Batch:
-        """The pairs in rows, each side padded to its longest."""
-        return Batch(self._side("query", rows), self._side("document", rows))
+    def batch(self, rows: np.ndarray, epoch: int | None = None) -> Batch:
+        """The pairs in rows, each side padded to its longest; with an epoch, as they are drawn for it."""
+        query_keys, document_keys = (self.keys[role][rows] for role in ROLES)
+        queries, documents, variants = rows, rows, self.variants
+        if epoch is not None and variants is not None:
+            named = variants.named(rows, epoch)
+            queries, documents = variants.queries(rows, epoch), variants.documents(rows, epoch)
+            documents = np.where(named, variants.masked[rows], documents)
+            query_keys = np.where(named, variants.name_keys[rows], query_keys)
+        negatives, teacher = None, None
+        if epoch is not None and self.negatives is not None:
+            chosen, scores = self.negatives.drawn(rows, epoch)
+            codes = chosen.ravel() if variants is None else variants.documents(chosen.ravel(), epoch)
+            negatives = self._side("document", codes, self.keys["document"][chosen.ravel()])
+            teacher = torch.from_numpy(scores)
+        return Batch(
+            self._side("query", queries, query_keys),
+            self._side("document", documents, document_keys),
+            negatives,
+            teacher,
+        )
 
-    def _side(self, role: Role, rows: np.ndarray) -> Side:
-        ids, mask = self.tokens[role].padded(rows)
-        return Side(torch.from_numpy(ids), torch.from_numpy(mask), torch.from_numpy(self.keys[role][rows]))
+    def _side(self, role: Role, places: np.ndarray, keys: np.ndarray) -> Side:
+        ids, mask = self.tokens[role].padded(places, fill=self.fill)
+        return Side(torch.from_numpy(ids), torch.from_numpy(mask), torch.from_numpy(keys))
 
 
-def tokenised(path: Path, encoder: DualEncoder, folder: Path) -> TokenPairs:
+def tokenised(
+    path: Path,
+    encoder: Any,
+    folder: Path,
+    seed: int = 0,
+    *,
+    files: Mapping[str, Any] | None = None,
+    mixture: Mapping[str, Any] | None = None,
+    smoothing: float | None = None,
+    epoch_pairs: int = 0,
+    names: float = 0.0,
+    name_letters: int = 12,
+    questions: float = 0.0,
+    renamed: float = 0.0,
+    variants: int = 3,
+    names_from: Literal["corpus", "numbers"] = "corpus",
+    negatives: str | None = None,
+    negatives_a_pair: int = 1,
+) -> TokenPairs:
     """The pairs of a Parquet file as the encoder reads them, kept in folder and mapped from there.
 
-    A folder that is there is taken as it is: name it for what it was made from.
+    A folder that is there is taken as it is: name it for what it was made from, the settings and `inputs` included.
+
+    files, mixture, smoothing, epoch_pairs: as in `mixture.gathered`. names: the part of pairs whose query is the
+    function's name in an epoch, of those whose name has name_letters characters. questions: the part of the others
+    whose query is one of `augmentation.questions`. renamed: the part whose code has other local names, one of so many
+    variants drawn from other functions (corpus) or numbered. negatives: what mined them, a name in data/negatives;
+    negatives_a_pair of them stand in a batch.
     """
+    for name, value, low, high in (
+        ("names", names, 0, 1),
+        ("name_letters", name_letters, 1, math.inf),
+        ("questions", questions, 0, 1),
+        ("renamed", renamed, 0, 1),
+        ("variants", variants, 1, math.inf),
+        ("negatives_a_pair", negatives_a_pair, 1, math.inf),
+    ):
+        registry.check_range(f"fit.pairs.{name}", value, low, high)
     if not folder.is_dir():
-        table = read_texts(path, *CLUSTERS.values())
+        found = gathered(path, files, mixture, smoothing, epoch_pairs)
         folder.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f"{folder.name}.", suffix=".part"))
         try:
-            for role in ROLES:
-                texts = table[COLUMN_OF_ROLE[role]]
-                tokens = encoder.tokens(texts, role)
-                for name, array in _arrays(tokens, text_keys(texts)).items():
-                    np.save(temporary / f"{role}.{name}.npy", array)
-            for name, labels in _clusters(table).items():
-                np.save(temporary / f"{name}.npy", labels)
+            texts = Texts(encoder, found.table)
+            arrays = _clusters(found.table)
+            if names or questions or renamed:
+                arrays |= texts.varied(
+                    seed,
+                    name_letters if names else None,
+                    bool(questions),
+                    variants if renamed else 0,
+                    names_from == "corpus",
+                )
+            if found.mixture is not None:
+                arrays["sources"] = found.mixture.sources
+            if negatives is not None:
+                arrays |= negatives_of(found, path, paths.negatives(negatives))
+            for name, array in (arrays | texts.arrays()).items():
+                np.save(temporary / f"{name}.npy", array)
+            mixed = found.mixture and found.mixture._replace(sources=np.empty(0))._asdict() | {"sources": None}
+            (temporary / "facts.json").write_text(json.dumps({"facts": found.facts, "mixture": mixed}))
             os.replace(temporary, folder)
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
-    tokens_of, keys_of = {}, {}
-    for role in ROLES:
-        ids, offsets, lost, keys = (
-            np.load(folder / f"{role}.{name}.npy", mmap_mode="r") for name in ("ids", "offsets", "lost", "keys")
-        )
-        tokens_of[role], keys_of[role] = Tokens(ids, offsets, *lost.tolist()), np.array(keys)
-    return TokenPairs(tokens_of, keys_of, {name: np.load(folder / f"{name}.npy") for name in CLUSTERS})
+    pairs = _read(folder, (names, questions, renamed), negatives_a_pair, seed)
+    return replace(pairs, fill=getattr(encoder, "fill", PADDING))
 
 
-def text_keys(texts: pa.ChunkedArray) -> np.ndarray:
-    """(N,) int64, equal for texts that are equal but for their kind of line ends and outer white space."""
-    keys = (
-        hashlib.blake2b((text or "").replace("\r\n", "\n").strip().encode("utf-8"), digest_size=8).digest()
-        for chunk in texts.chunks
-        for start in range(0, len(chunk), 4096)
-        for text in chunk.slice(start, 4096).to_pylist()
-    )
-    return np.frombuffer(b"".join(keys), dtype="<i8").astype(np.int64)
+def inputs(*, files: Mapping[str, Any] | None = None, negatives: str | None = None, **_: Any) -> list[Path]:
+    """The files that `tokenised` with these settings reads beside the mined pairs."""
+    own = files.values() if isinstance(files, Mapping) else ()  # what is none is refused where it is read
+    return [*map(Path, own), *([paths.negatives(negatives)] if negatives is not None else [])]
 
 
 class Epochs:
@@ -143,7 +212,7 @@ class Epochs:
             self.epoch, self.position = epoch, 0
 
     def __iter__(self) -> Iterator[Batch]:
-        remaining = _Planned(self.pairs, self.batches.plan(self.epoch)[self.position :])
+        remaining = _Planned(self.pairs, self.batches.plan(self.epoch)[self.position :], self.epoch)
         for batch in DataLoader(remaining, batch_size=None, shuffle=False, num_workers=self.workers):
             self.position += 1
             yield batch
@@ -199,18 +268,48 @@ class PairsModule(LightningDataModule):
 
 
 class _Planned(Dataset[Batch]):
-    def __init__(self, pairs: TokenPairs, plan: Plan) -> None:
-        self._pairs, self._plan = pairs, plan
+    """Batches of a plan, the pairs as they are in an epoch, or as they were written if it is None."""
+
+    def __init__(self, pairs: TokenPairs, plan: Plan, epoch: int | None = None) -> None:
+        self._pairs, self._plan, self._epoch = pairs, plan, epoch
 
     def __len__(self) -> int:
         return len(self._plan)
 
     def __getitem__(self, number: int) -> Batch:
-        return self._pairs.batch(self._plan[number])
+        return self._pairs.batch(self._plan[number], self._epoch)
 
 
-def _arrays(tokens: Tokens, keys: np.ndarray) -> dict[str, np.ndarray]:
-    return {"ids": tokens.ids, "offsets": tokens.offsets, "lost": np.array([tokens.cut, tokens.lost]), "keys": keys}
+def _read(folder: Path, shares: tuple[float, float, float], negatives_a_pair: int, seed: int) -> TokenPairs:
+    arrays = {path.stem: np.load(path, mmap_mode="r") for path in folder.glob("*.npy")}
+    kept = json.loads((folder / "facts.json").read_text())
+    facts, mixture, variants, negatives = kept["facts"], None, None, None
+    if kept["mixture"]:
+        mixture = Mixture(
+            tuple(kept["mixture"]["names"]),
+            np.array(arrays["sources"]),
+            tuple(kept["mixture"]["shares"]),
+            kept["mixture"]["pairs"],
+        )
+    if "names" in arrays:
+        variants = Variants.of(arrays, shares, seed)
+        facts |= variants.facts
+    if "negative_rows" in arrays:
+        negatives = Negatives.of(arrays, negatives_a_pair, seed)
+        facts |= negatives.facts
+    tokens = {
+        role: Tokens(arrays[f"{role}.ids"], arrays[f"{role}.offsets"], *arrays[f"{role}.lost"].tolist())
+        for role in ROLES
+    }
+    return TokenPairs(
+        tokens,
+        {role: np.array(arrays[f"{role}.keys"]) for role in ROLES},
+        {name: np.array(arrays[name]) for name in CLUSTERS},
+        mixture,
+        variants,
+        negatives,
+        facts,
+    )
 
 
 def _clusters(table: pa.Table) -> dict[str, np.ndarray]:

@@ -39,9 +39,9 @@ def load_vocabulary(folder: Path) -> Tokenizer:
     return tokenizers.load(folder / FILE)
 
 
-def read_texts(path: Path, *columns: str) -> pa.Table:
-    """The query and code columns of a file of pairs, and these; DataError if it is missing, cut short or empty."""
-    table = store.read_pairs(path, (*COLUMNS, *columns))
+def read_texts(path: Path) -> pa.Table:
+    """The query and code columns of a file of pairs; DataError if it is missing, cut short or empty."""
+    table = store.read_pairs(path, COLUMNS)
     if not len(table):
         raise DataError(f"{path} has no pairs; mine from more sources, or from packages that fall on this side")
     return table
