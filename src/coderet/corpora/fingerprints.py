@@ -56,6 +56,13 @@ KEYWORDS: dict[str, frozenset[str]] = {
         "public require require_once return static switch this throw trait true try unset use var while xor "
         "yield".split()
     ),
+    "typescript": frozenset(
+        "abstract any as async await boolean break case catch class const constructor continue debugger declare "
+        "default delete do else enum export extends false finally for from function get if implements import in "
+        "infer instanceof interface is keyof let module namespace never new null number object of override package "
+        "private protected public readonly require return satisfies set static string super switch symbol this "
+        "throw true try type typeof undefined unique unknown var void while with yield".split()
+    ),
     "ruby": frozenset(
         "alias and begin break case class def defined do else elsif end ensure false for if in module next "
         "nil not or redo rescue retry return self super then true undef unless until when while yield".split()

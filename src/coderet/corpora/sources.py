@@ -39,7 +39,7 @@ def fetch(
     wanted = [_parsed(spec) for spec in specs]
     _check_names(wanted)
     with _system_errors(folder), _staging(Path(folder)) as staging:
-        files = download([source for source in wanted if source.kind in ("wheel", "sdist", "url")], Path(downloads))
+        files = download([source for source in wanted if source.kind in ("wheel", "sdist", "npm", "url")], Path(downloads))
         found = {}
         for source in wanted:
             own = staging / source.name
