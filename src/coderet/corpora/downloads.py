@@ -29,6 +29,7 @@ from tqdm import tqdm
 from coderet.corpora import npm_registry
 from coderet.corpora.pins import Source, SourceError, digest, filename, mismatch
 
+DOWNLOADED = ("wheel", "sdist", "npm", "url")  # the kinds of source that lie here
 WORKERS = 8  # files at once from an index: each waits for the network most of the time
 PAUSES = (0, 0.5, 1, 2)  # seconds before each try of an address; each goes on where the last broke off
 CONNECT_SECONDS, READ_SECONDS = 15, 60
@@ -76,7 +77,7 @@ def _keep(source: Source, partial: Path, downloads: Path) -> Path:
 
 
 def _partial_name(source: Source) -> str:
-    """Where the half of a tarball or url lies; what has no digest is not resumed, for nothing could tell if the halves fit."""
+    """Where the half of a file lies; what has no digest is not resumed, for nothing could tell if the halves fit."""
     return f"{source.sha256 or 'unpinned'}.partial"
 
 

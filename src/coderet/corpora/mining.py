@@ -107,24 +107,26 @@ class Report:
         }
 
 
-def repositories(folder: Path) -> dict[str, Path]:
-    """The folders and archives in folder by repository name: a package's normalised name, else the file's.
+def repositories(*folders: Path) -> dict[str, Path]:
+    """The folders and archives in folders by repository name: a package's normalised name, else the file's.
 
-    DataError if there is none or two have the same name.
+    DataError if a folder has none or two have the same name.
     """
     found: dict[str, Path] = {}
-    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
-        if path.name.startswith(".") or not (path.is_dir() or is_archive(path.name)):
-            continue
-        name = _repository(path)
-        inside = [each for each in path.iterdir() if is_archive(each.name)] if path.is_dir() else []
-        if len(inside) == 1:  # as `sources.fetch` leaves a package: its archive in a folder of its name
-            path = inside[0]
-        if name in found:
-            raise DataError(f"{folder} has {found[name].name} and {path.name}, both {name}; keep one")
-        found[name] = path
-    if not found:
-        raise DataError(f"{folder} has no folder and no archive to mine; run: dvc repro fetch")
+    for folder in folders:
+        before = len(found)
+        for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+            if path.name.startswith(".") or not (path.is_dir() or is_archive(path.name)):
+                continue
+            name = _repository(path)
+            inside = [each for each in path.iterdir() if is_archive(each.name)] if path.is_dir() else []
+            if len(inside) == 1:  # as `sources.fetch` leaves a package: its archive in a folder of its name
+                path = inside[0]
+            if name in found:
+                raise DataError(f"{folder} has {path.name}, {name} by name as is {found[name]}; keep one")
+            found[name] = path
+        if len(found) == before:
+            raise DataError(f"{folder} has no folder and no archive to mine; run: dvc repro fetch")
     return found
 
 
@@ -387,8 +389,8 @@ _HEAD_BYTES = 1000
 _GENERATED = re.compile(rb"@generated|do not (?:edit|modify)|(?:auto-?|code |is )generated", re.IGNORECASE)
 # A linter's line in a run of comments; a Python docstring has none, for its comments are no part of it.
 _DIRECTIVE = re.compile(
-    r"^[ \t]*(?:eslint-|tslint:|js[hl]int |(?:istanbul|c8|v8) ignore |prettier-ignore|noinspection |rubocop:|go:|nolint|@ts-)"
-    r".*$",
+    r"^[ \t]*(?:eslint-|tslint:|js[hl]int |(?:istanbul|c8|v8) ignore |prettier-ignore|noinspection |rubocop:|go:|nolint"
+    r"|@ts-).*$",
     re.MULTILINE,
 )
 _EMPTY_LINE = re.compile(r"\n[ \t\r\f]*\n")

@@ -5,22 +5,28 @@ done ("Read a file line by line:"), which is nearer to what people ask. Examples
 files, in Python docstrings, and behind `@example` in the comments of JavaScript and TypeScript functions.
 
 An example is a fenced block, a code directive or literal block of reStructuredText, or a run of doctest lines, of which
-prompts and output are taken away. Its query is the last sentence of the paragraph right above it; where that says
-nothing by itself ("For example:"), the heading above, once; where that says nothing either ("Usage"), the summary of
-the docstring, once. Blocks that name another language than those that `syntax` reads, or none and do not parse, are
-passed over: shell commands, output, configuration.
+prompts and output are taken away. Its query is the last sentence of the paragraph right above it. Where that does not
+stand by itself ("For example:", "This yields:"), it is the heading above, once; where that says nothing either
+("Usage"), the summary of the docstring, once. In a docstring, whose sentences are mostly about the function, the
+summary comes first, unless the sentence ends with a colon and so leads up to the example. Blocks that name another
+language than those that `syntax` reads, or none and do not parse, are passed over: shell commands, output,
+configuration.
 """
 
 import ast
+import contextlib
 import re
 import textwrap
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 
 import pyarrow as pa
+from tqdm import tqdm
 
 from coderet.corpora import archives, mining, syntax
 from coderet.records import PAIRS
@@ -49,34 +55,30 @@ class Example:
     heading: str  # the nearest above it, if no block has been under it before; else empty
 
 
-def snippets(
-    repository: str, path: Path, language: str, filters: Filters = Filters(), counts: Counter[str] | None = None
+def mine(
+    sources: Mapping[str, Path],
+    filters: Filters = Filters(),
+    processes: int = 1,
+    counts: Counter[str] | None = None,
 ) -> pa.Table:
-    """The pairs of one repository, a folder or an archive, as PAIRS; blocks that name no language are read as language.
+    """The pairs of repositories (name -> folder or archive) as PAIRS, in the order given, by path in each.
 
-    The name of a pair is that of the function, or of the class, whose documentation it stands in, else empty. counts
-    is added to: why blocks were dropped, and those kept. DataError if path cannot be read.
+    The name of a pair is that of the function, or of the class, whose documentation it stands in, else empty. counts is
+    added to: why blocks were dropped, and those kept. DataError if a repository cannot be read. With several processes
+    the calling script needs a `__main__` guard.
     """
     counts = Counter() if counts is None else counts
-    rows: dict[str, list[object]] = {name: [] for name in PAIRS.names}
-    seen: set[tuple[str, str]] = set()
-    for name, data in archives.members(path, PROSE + _DOCUMENTED):
-        if _PASSED_OVER.search(name.lower()) or mining.path_cause(name, mining.Filters()):
-            continue
-        for owner, first_line, title, text, spoken in _texts(name, data, language):
-            for example, summary in _led_up_to(text, title):
-                cause, query, code, written = _judged(example, summary, spoken, filters)
-                if cause == "kept" and (query, code) in seen:
-                    cause = "repeated"
-                counts[cause] += 1
-                if cause != "kept":
-                    continue
-                seen.add((query, code))
-                line = first_line + example.line - 1
-                values = (f"{repository}/{name}:{line}:example", repository, name, written, owner, query, code, line)
-                for column, value in zip(rows.values(), (*values, line + code.count("\n")), strict=True):
-                    column.append(value)
-    return pa.table(rows, PAIRS)
+    tables = [PAIRS.empty_table()]
+    jobs = [(name, path, filters) for name, path in sources.items()]
+    with contextlib.ExitStack() as stack:
+        mapped: Iterable[tuple[pa.Table, Counter[str]]] = map(_mine_one, jobs)
+        if processes > 1:  # spawned as `mining` does it, and for its reason
+            pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
+            mapped = stack.enter_context(pool).map(_mine_one, jobs)
+        for table, found in tqdm(mapped, desc="examples", unit="repository", total=len(jobs), disable=None):
+            tables.append(table)
+            counts.update(found)
+    return pa.concat_tables(tables)
 
 
 def examples(text: str) -> Iterator[Example]:
@@ -124,6 +126,35 @@ def plain(text: str) -> str:
     return " ".join(text.split())
 
 
+def _mine_one(job: tuple[str, Path, Filters]) -> tuple[pa.Table, Counter[str]]:
+    repository, path, filters = job
+    counts: Counter[str] = Counter()
+    rows: dict[str, list[object]] = {name: [] for name in PAIRS.names}
+    seen: set[tuple[str, str]] = set()
+    files = dict(archives.members(path, PROSE + _DOCUMENTED))
+    languages = Counter(filter(None, map(syntax.language_of, files)))
+    spoken = max(languages, key=languages.__getitem__, default="python")  # by blocks that name no language
+    for name, data in files.items():
+        if _PASSED_OVER.search(name.lower()) or mining.path_cause(name, mining.Filters()):
+            continue
+        for owner, first_line, title, text, unnamed in _texts(name, data, spoken):
+            for example in examples(text):
+                cause, query, code, language = _judged(example, title, unnamed, filters)
+                title = ""
+                if cause == "kept" and (query, code) in seen:
+                    cause = "repeated"
+                counts[cause] += 1
+                if cause != "kept":
+                    continue
+                seen.add((query, code))
+                line = first_line + example.line - 1
+                pair_id = f"{repository}/{name}:{line}:example"
+                values = (pair_id, repository, name, language, owner, query, code, line, line + code.count("\n"))
+                for column, value in zip(rows.values(), values, strict=True):
+                    column.append(value)
+    return pa.table(rows, PAIRS), counts
+
+
 def _texts(name: str, data: bytes, language: str) -> Iterator[tuple[str, int, str, str, str]]:
     """(owner, first line, title, text, language of unnamed blocks) of each documentation text in a file."""
     if name.endswith(PROSE):
@@ -164,13 +195,6 @@ def _docstrings(data: bytes) -> Iterator[tuple[str, int, str]]:
                 yield getattr(node, "name", ""), node.body[0].lineno, docstring
 
 
-def _led_up_to(text: str, title: str) -> Iterator[tuple[Example, str]]:
-    """Each example with what may stand for its query if its own surroundings say nothing: the title, once."""
-    for example in examples(text):
-        yield example, title
-        title = ""
-
-
 def _judged(example: Example, title: str, spoken: str, filters: Filters) -> tuple[str, str, str, str]:
     """What an example is counted as; with query, code and language if that is "kept"."""
     named = (example.language or "").lower().split(",")[0].split()[:1]
@@ -185,10 +209,7 @@ def _judged(example: Example, title: str, spoken: str, filters: Filters) -> tupl
         return "long_code", "", "", ""
     if not _is_code(code, language, sure=bool(named)):
         return "no_code", "", "", ""
-    sentences = _SENTENCES.split(plain(example.paragraph)) if example.paragraph else []
-    told = [sentences[-1] if sentences else "", plain(example.heading), plain(title)]
-    for query in told:
-        query = query.rstrip(": ")
+    for query in _told(example, title):
         words = _WORD.findall(query)
         if sum(word.lower() not in _EMPTY_WORDS for word in words) >= 2:
             break
@@ -199,6 +220,16 @@ def _judged(example: Example, title: str, spoken: str, filters: Filters) -> tupl
     if len(words) > filters.max_query_words:
         return "long_text", "", "", ""
     return "kept", query, code, language
+
+
+def _told(example: Example, title: str) -> list[str]:
+    """What may be an example's query, the best first; each may be empty or say nothing."""
+    sentence = _SENTENCES.split(plain(example.paragraph))[-1]
+    leads_up = sentence.endswith(":")
+    if _LEANS.match(sentence) or "://" in sentence:
+        sentence = ""
+    told = [sentence, plain(example.heading), plain(title)]
+    return [each.rstrip(": ") for each in (told if leads_up or not title else [told[2], *told[:2]])]
 
 
 def _is_code(code: str, language: str, sure: bool) -> bool:
@@ -309,14 +340,22 @@ _LANGUAGES = {
     **dict.fromkeys(("rb",), "ruby"),
     **dict.fromkeys(("golang",), "go"),
 }
+# A sentence that begins so leans on the one before.
+_LEANS = re.compile(
+    r"(?:th(?:is|at|ese|ose|ey|en|us)|it|its|here|however|but|or|and|also|otherwise|instead|similarly|likewise"
+    r"|alternatively|in (?:contrast|this|that|the|other)|by (?:default|design|contrast)|note|which|where|with this)\b",
+    re.IGNORECASE,
+)
 # A sentence of these alone leads to an example without saying of what.
 _EMPTY_WORDS = frozenset(
-    "a above after again all also an and any are as at be been before below but by can code could do does doing done e.g "
-    "each either else equivalent etc example examples few first following follows for from get give given gives has have "
-    "here how however i i.e if in instead into is it its just let let's like look looks make may might more most need new "
-    "next not note now of on once one only or other our output over own quick quickly result results same see should show "
-    "shown shows simple simply snippet so some something sample syntax than that the their them then there these they this "
-    "those thus to try two typical typically usage use used using very want was way we well what when where which while "
-    "will with work works would write you your advanced basic consider start started getting introduction overview "
-    "installation install tutorial quickstart demo case cases".split()
+    """
+    a above advanced after again all also an and any are as at basic be been before below but by can case cases code
+    consider could demo do does doing done e.g each either else equivalent etc example examples few first following
+    follows for from get getting give given gives has have here how however i i.e if in install installation instead
+    into introduction is it its just let let's like look looks make may might more most need new next not note now of on
+    once one only or other our output over overview own quick quickly quickstart result results same sample see should
+    show shown shows simple simply snippet so some something start started syntax than that the their them then there
+    these they this those thus to try tutorial two typical typically usage use used using very want was way we well what
+    when where which while will with work works would write you your
+    """.split()
 )
