@@ -369,7 +369,7 @@ def test_npm_itself_is_asked_last_and_without_it_the_error_says_what_to_set(npm,
     bin.mkdir()
     monkeypatch.setenv("PATH", str(bin))
     assert "npm_config_registry" in refused([f"npm:@own/net==2.0.0#sha256={WRONG}"])
-    (bin / "npm").write_text(f"#!/bin/sh\n[ \"$3\" = registry ] && echo {npm.address}/npm/ || echo undefined\n")
+    (bin / "npm").write_text(f'#!/bin/sh\n[ "$3" = registry ] && echo {npm.address}/npm/ || echo undefined\n')
     (bin / "npm").chmod(0o755)
     fetch([f"npm:@own/net==2.0.0#sha256={sha256(npm.package)}"], Path("raw"), unpack=False)
     assert [path.name for path in Path("raw").iterdir()] == ["@own+net"]
