@@ -19,7 +19,7 @@ import re
 import textwrap
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -259,7 +259,7 @@ def _without_prompts(code: str) -> str:
     return "\n".join(line[match.end() :] for line in lines if (match := _PROMPT.match(line) or _MORE.match(line)))
 
 
-def _fenced(lines: Sequence[str], place: int, fence: re.Match[str]) -> tuple[str | None, list[str], int]:
+def _fenced(lines: list[str], place: int, fence: re.Match[str]) -> tuple[str | None, list[str], int]:
     end = place + 1
     while end < len(lines) and not (
         lines[end].strip().startswith(fence[2]) and not lines[end].strip().strip(fence[2][0])
@@ -268,7 +268,7 @@ def _fenced(lines: Sequence[str], place: int, fence: re.Match[str]) -> tuple[str
     return fence[3].strip() or None, lines[place + 1 : end], end + 1
 
 
-def _doctest(lines: Sequence[str], place: int) -> tuple[str, list[str], int]:
+def _doctest(lines: list[str], place: int) -> tuple[str, list[str], int]:
     """Doctest lines to the next prose: after a blank line only another prompt goes on."""
     end, found = place, []
     while end < len(lines):
@@ -281,7 +281,7 @@ def _doctest(lines: Sequence[str], place: int) -> tuple[str, list[str], int]:
 
 
 def _indented(
-    lines: Sequence[str], place: int, margin: int, language: str | None
+    lines: list[str], place: int, margin: int, language: str | None
 ) -> tuple[str | None, list[str], int] | None:
     """The block below line place that is indented by more than margin, without the directive's options."""
     start = place + 1
