@@ -10,7 +10,7 @@ export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: repro data docs test lint ui log bench clean-work help
+.PHONY: repro data batch-size docs test lint ui log card push finetune bench clean-work help
 
 help:            ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
@@ -28,8 +28,24 @@ data: $(READY)   ## Find or fetch the files of a benchmark, and say what is miss
 	@test -n "$(BENCHMARK)" || { echo "which? make data BENCHMARK=<a name under benchmarks in $(HOME_OF_PRESET)/params.yaml>" >&2; exit 2; }
 	cd $(HOME_OF_PRESET) && python $(CURDIR)/eval/gather.py $(BENCHMARK)
 
+batch-size: $(READY)  ## Try how large a mini-batch this machine takes: make batch-size RETRIEVER=nbow
+	@test -n "$(RETRIEVER)" || { echo "which? make batch-size RETRIEVER=<a name in grid.trained of $(HOME_OF_PRESET)/params.yaml>" >&2; exit 2; }
+	cd $(HOME_OF_PRESET) && python $(CURDIR)/train/batch_size.py $(RETRIEVER)
+
 docs: $(READY)   ## Write docs/benchmarks.md from the records of the benchmarks
 	python docs/generate.py
+
+card: $(READY)   ## The model card of a trained retriever, scores included: make card RETRIEVER=nbow
+	@test -n "$(RETRIEVER)" || { echo "which? make card RETRIEVER=<a name under grid.trained in $(HOME_OF_PRESET)/params.yaml>" >&2; exit 2; }
+	cd $(HOME_OF_PRESET) && python $(CURDIR)/eval/card.py $(RETRIEVER)
+
+push: $(READY)   ## A trained encoder and its card to a hub, private, with HF_TOKEN: make push RETRIEVER=nbow REPO=me/nbow
+	@test -n "$(RETRIEVER)" -a -n "$(REPO)" || { echo "which, and where to? make push RETRIEVER=<a name under grid.trained> REPO=<owner>/<name>" >&2; exit 2; }
+	cd $(HOME_OF_PRESET) && python $(CURDIR)/eval/push.py $(RETRIEVER) $(REPO)
+
+finetune: $(READY)  ## Your own pairs to a scored, registered model: make finetune BASE=minilm PAIRS=pairs.jsonl NAME=mine
+	@test -n "$(BASE)" -a -n "$(PAIRS)" || { echo "make finetune BASE=<a model folder, a hub's <owner>/<id>[@revision], or a retriever of params.yaml> PAIRS=<.jsonl or .parquet> [NAME=<of the result>]" >&2; exit 2; }
+	python train/finetune.py "$(BASE)" "$(PAIRS)" "$(NAME)"
 
 ui: $(READY)     ## MLflow's page on http://127.0.0.1:5000
 	@case "$${MLFLOW_TRACKING_URI:-}" in http*) echo "MLflow's page is at $$MLFLOW_TRACKING_URI";; *) \

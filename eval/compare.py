@@ -14,10 +14,11 @@ from coderet.corpora import store
 def main() -> None:
     with stage.open() as job:
         grid, compare = job.params.grid, job.params.compare
-        results = reports.read(grid.benchmarks, grid.retrievers, grid.fusions, grid.trained, rerankings=grid.rerankings)
+        results = reports.read(grid.benchmarks, grid.retrievers, grid.fusions, grid.learned, rerankings=grid.rerankings)
         specs = {name: job.params.benchmarks[name] for name in grid.benchmarks}
         papers = {name: benchmarks.benchmark(spec.kind).published for name, spec in specs.items()}
         published = reports.published_rows(paths.published(job.params.code), papers)
+        of_2019 = reports.published_rows(paths.published(job.params.code), {"python": reports.ARCHITECTURES})
         differs = {name: paper.differs for name, paper in papers.items() if paper and paper.differs}
         grouped = {name: spec.group for name, spec in specs.items()}
         differences = reports.differences(
@@ -26,7 +27,7 @@ def main() -> None:
         warnings = reports.all_warnings(results)
         for each in [*warnings, *(f"{path} is missing" for path in results.missing)]:
             print(f"warning: {each}", file=sys.stderr)
-        page = reports.report(results, published, differences, compare.baseline, warnings, grouped, differs)
+        page = reports.report(results, published, differences, compare.baseline, warnings, grouped, differs, of_2019)
         means = {system: asdict(each) for system, each in reports.group_means(results, grouped).items()}
         store.write_json(paths.SUMMARY, {"rows": reports.summary_rows(results, published), "groups": means})
         for path, text in (

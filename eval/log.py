@@ -17,7 +17,7 @@ def main() -> None:
     with stage.open() as job:
         params, grid = job.params, job.params.grid
         name_of_grid = "default" if params.code == "." else Path.cwd().name
-        results = reports.read(grid.benchmarks, grid.retrievers, grid.fusions, grid.trained, rerankings=grid.rerankings)
+        results = reports.read(grid.benchmarks, grid.retrievers, grid.fusions, grid.learned, rerankings=grid.rerankings)
         datasets = [
             (paths.benchmark(benchmark), name)
             for benchmark in grid.benchmarks
@@ -44,10 +44,11 @@ def main() -> None:
         ]
         try:
             outcome = tracking.log([*systems, *others], commit=tracking.git_commit())
-            for system in grid.trained:
+            for system in grid.learned:
                 encoder = paths.retriever(system) / "encoder"
                 if encoder.is_dir():
-                    tracking.register(f"coderet-{system}", encoder, outcome.runs["system", system])
+                    run_id, card = outcome.runs["system", system], reports.scored_card(params, system)
+                    tracking.register(f"coderet-{system}", encoder, run_id, card=card)
         except (tracking.Off, tracking.Unreachable) as reason:
             print(f"not logged: {reason}", file=sys.stderr)
             return

@@ -138,6 +138,7 @@ def write_params(root, project):
         "untrained": ["plain"],
         "retrievers": list(RETRIEVERS),
         "fusions": ["both"],
+        "tuned": [],
         "reranked": [],
         "rerankers": [],
         "runs": [*RETRIEVERS, "both"],

@@ -39,6 +39,9 @@ def test_the_project_s_own_params_are_read():
         ({"grid__untrained": ["bm25"]}, "exactly one of grid.trained"),
         ({"grid__runs": ["bm25"]}, "grid.runs must be grid.retrievers, grid.fusions and every"),
         ({"grid__reranked": ["bm25"]}, r"grid.reranked is \['bm25'\] and grid.rerankers \[\]; wanted names in both"),
+        ({"grid__tuned": ["hybird"]}, "grid.tuned names 'hybird', which is not in grid.fusions"),
+        ({"grid__tuned": ["rrf"]}, "fusions.rrf lacks `tune` and grid.tuned is"),
+        ({"fusions__rrf__tune": {"grid": {"k": [10]}}}, "fusions.rrf has `tune` and grid.tuned is"),
         ({"grid__rerankers": ["gbe"]}, "grid.rerankers names 'gbe', .* Did you mean bge?"),
         (
             {"grid__reranked": ["bm52"]},

@@ -12,6 +12,7 @@ from coderet import params, paths
 ROOT = Path(__file__).parents[1]
 PIPELINE = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
 PRESETS = sorted((ROOT / "presets").glob("*/params.yaml"))
+MEMBER = re.compile(r"\$\{fusions\.([\w-]+)\.members\[(\d)\]\}")
 ITEM = re.compile(r"\$\{item\.(\w+)\}")
 
 
@@ -32,10 +33,12 @@ def test_every_stage_writes_where_paths_says():
     assert outs("mine") == {str(paths.PAIRS), str(paths.MINING_REPORT)}
     assert outs("vocabulary") == {str(paths.TOKENIZERS)}
     assert outs("fit") == {str(paths.retriever("RETRIEVER")), str(paths.training_result("RETRIEVER"))}
+    assert outs("distil") == outs("fit")
     assert outs("prepare") == {str(paths.retriever("RETRIEVER"))}
     for stage, folder in (("index", paths.index), ("search", paths.runs)):
         result = paths.result("BENCHMARK", "RETRIEVER", stage)
         assert outs(stage) == {str(folder("BENCHMARK", "RETRIEVER")), str(result)}
+    assert outs("tune-hybrid") == {str(paths.fusion("FUSION"))}
     assert outs("prepare-reranker") == {str(paths.reranker("RERANKER"))}
     reranked = params.reranking("RUN", "RERANKER")
     rerank = {str(paths.runs("BENCHMARK", reranked)), str(paths.result("BENCHMARK", reranked, "rerank"))}
@@ -97,12 +100,19 @@ def test_every_parameter_named_by_a_stage_exists():
             "benchmark": "benchmarks",
             "retriever": "retrievers",
             "reranker": "rerankers",
+            "fusion": "fusions",
         }
         for name, stage in PIPELINE.items():
             for key in stage.get("params", []):
+                for named in MEMBER.finditer(key):
+                    key = key.replace(named[0], raw["fusions"][named[1]]["members"][int(named[2])])
                 found = ITEM.search(key)
                 axis = axes[found[1]] if found else None
-                members = raw["grid"][{"fit": "trained", "prepare": "untrained"}.get(name, axis)] if axis else [""]
+                members = (
+                    raw["grid"][{"fit": "trained", "distil": "distilled", "prepare": "untrained"}.get(name, axis)]
+                    if axis
+                    else [""]
+                )
                 members = raw["rerankers"] if axis == "rerankers" else members  # the grid may have none
                 for member in members:
                     value = raw

@@ -30,7 +30,14 @@ def test_every_model_that_the_papers_compare_is_there():
 def test_an_entry_can_be_copied_into_params(name: str):
     raw = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     raw["retrievers"] = {name: ENTRIES[name]}
-    raw["grid"] |= {"trained": [], "untrained": [name], "retrievers": [name], "fusions": [], "runs": [name]}
+    raw["grid"] |= {
+        "trained": [],
+        "untrained": [name],
+        "retrievers": [name],
+        "fusions": [],
+        "tuned": [],
+        "runs": [name],
+    }
     raw["compare"]["baseline"] = name
     entry = params.of(raw).retrievers[name]
     assert entry.kind == "dense" and set(entry.fit) == {"encoder"}

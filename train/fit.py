@@ -4,7 +4,7 @@ reads   data/pairs  models/tokenizers  params: seed, retrievers.<retriever>.{kin
 writes  models/retrievers/<retriever>  train/results/<retriever>.json
 """
 
-from coderet import paths, retrievers, stage, tracking, training
+from coderet import paths, reports, retrievers, stage, tracking, training
 from coderet.corpora import store
 from coderet.metrics import efficiency
 
@@ -19,6 +19,8 @@ def main(retriever: str) -> None:
         )
         with store.new_folder(paths.retriever(retriever)) as folder:
             retrievers.save(retrievers.create(spec.kind, encoder=encoder), spec.kind, folder)
+            card = reports.card(retriever, job.params, folder / "encoder", facts)
+            (folder / "encoder" / "README.md").write_text(card, encoding="utf-8")
         size = efficiency.folder_bytes(paths.retriever(retriever))
         store.write_json(
             paths.training_result(retriever),

@@ -18,6 +18,7 @@ import yaml
 from coderet.registry import nearest
 
 FILE = Path("params.yaml")
+TUNE = "tune"  # the setting of a fusion that says what of it is chosen on validation pairs
 FUSED = 2  # runs that a fusion's stage in dvc.yaml depends on, for DVC cannot list the members of a list
 
 
@@ -111,7 +112,9 @@ class Benchmark:
 
 @dataclass(frozen=True)
 class Grid:
-    """What is crossed with what. trained learn from pairs, untrained do not.
+    """What is crossed with what. trained learn from pairs, distilled from pairs and teacher, untrained do not learn.
+
+    tuned are fusions that are tuned on pairs.
 
     Every run of reranked, which are retrievers and fusions, is reranked by every one of rerankers. runs are retrievers,
     fusions and what comes of reranking.
@@ -120,12 +123,20 @@ class Grid:
     sources: tuple[str, ...]
     benchmarks: tuple[str, ...]
     trained: tuple[str, ...]
+    distilled: tuple[str, ...]
+    teacher: str
     untrained: tuple[str, ...]
     retrievers: tuple[str, ...]
     fusions: tuple[str, ...]
+    tuned: tuple[str, ...]
     reranked: tuple[str, ...]
     rerankers: tuple[str, ...]
     runs: tuple[str, ...]
+
+    @property
+    def learned(self) -> tuple[str, ...]:
+        """The retrievers whose encoders are made here."""
+        return self.trained + self.distilled
 
     @property
     def rerankings(self) -> dict[str, tuple[str, str]]:
@@ -226,9 +237,11 @@ def _check_grid(params: Params, where: str) -> None:
         "sources": params.sources,
         "benchmarks": params.benchmarks,
         "trained": params.retrievers,
+        "distilled": params.retrievers,
         "untrained": params.retrievers,
         "retrievers": params.retrievers,
         "fusions": params.fusions,
+        "tuned": dict.fromkeys(grid.fusions),
         "reranked": dict.fromkeys((*grid.retrievers, *grid.fusions)),
         "rerankers": params.rerankers,
     }
@@ -241,7 +254,9 @@ def _check_grid(params: Params, where: str) -> None:
             if name not in entries:
                 family = {
                     "trained": "under retrievers",
+                    "distilled": "under retrievers",
                     "untrained": "under retrievers",
+                    "tuned": "in grid.fusions",
                     "reranked": "in grid.retrievers or grid.fusions",
                 }.get(axis, f"under {axis}")
                 raise ParamsError(
@@ -250,10 +265,17 @@ def _check_grid(params: Params, where: str) -> None:
                 )
         if len(set(names)) != len(names):
             raise ParamsError(f"{where}: grid.{axis} names something twice: {list(names)}")
-    if sorted(grid.trained + grid.untrained) != sorted(grid.retrievers):
+    if sorted(grid.learned + grid.untrained) != sorted(grid.retrievers):
         raise ParamsError(
-            f"{where}: every name in grid.retrievers must be in exactly one of grid.trained (it learns from pairs) and "
-            f"grid.untrained; found {list(grid.retrievers)} against {list(grid.trained)} and {list(grid.untrained)}"
+            f"{where}: every name in grid.retrievers must be in exactly one of grid.trained (it learns from pairs), "
+            f"grid.distilled (from a teacher too) and grid.untrained; found {list(grid.retrievers)} against "
+            f"{list(grid.trained)}, {list(grid.distilled)} and {list(grid.untrained)}"
+        )
+    if grid.distilled and (grid.teacher not in grid.retrievers or grid.teacher in grid.distilled):
+        teachers = [name for name in grid.retrievers if name not in grid.distilled]
+        raise ParamsError(
+            f"{where}: grid.distilled names {list(grid.distilled)} and grid.teacher is {grid.teacher!r}; wanted a name "
+            f"in grid.retrievers that is not distilled: {', '.join(teachers)}.{nearest(grid.teacher, teachers)}"
         )
     if bool(grid.reranked) != bool(grid.rerankers):
         raise ParamsError(
@@ -285,6 +307,12 @@ def _check_grid(params: Params, where: str) -> None:
                     f"{where}: fusions.{name}.members names {member!r}, which is not in grid.retrievers."
                     f"{nearest(member, grid.retrievers)}"
                 )
+        if (TUNE in params.fusions[name].settings) != (name in grid.tuned):
+            stands = "has" if TUNE in params.fusions[name].settings else "lacks"
+            raise ParamsError(
+                f"{where}: fusions.{name} {stands} `{TUNE}` and grid.tuned is {list(grid.tuned)}; "
+                "wanted in it just those of grid.fusions that are to be tuned"
+            )
     if params.compare.baseline not in grid.runs:
         raise ParamsError(
             f"{where}: compare.baseline is {params.compare.baseline!r}, which is not in grid.runs: {list(grid.runs)}."
@@ -330,6 +358,7 @@ _LIMITS: dict[tuple[type, str], tuple[float, float]] = {
 
 _OPEN = {Retriever: "search", Fusion: "settings", Reranker: "settings", Benchmark: "settings"}
 _OPTIONAL: dict[type, dict[str, Any]] = {
+    Grid: {"tuned": [], "distilled": [], "teacher": ""},
     Retriever: {"fit": {}, "index": {}},
     Reranker: {"fit": {}, "below": "drop", "text_fields": ["text"]},
     Benchmark: {"group": ""},

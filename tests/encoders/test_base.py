@@ -10,7 +10,7 @@ from coderet import encoders
 from coderet.encoders.base import TOKENIZER, WEIGHTS, DualEncoder
 from coderet.encoders.tokenizer import BEGIN, END, WordTokenizer
 from coderet.records import DataError
-from coderet.registry import UnknownName
+from coderet.registry import BadValue, UnknownName
 
 WORDS = WordTokenizer(["sort", "list", "query", "passage", *(f"w{'abcdefghij'[i]}" for i in range(10))])
 LONG = pa.array([" ".join(["wa", "wb", "wc", "wd"] * 20)[: 3 * n - 1] for n in (3, 6, 7, 48)], pa.large_string())
@@ -91,8 +91,8 @@ def test_a_saved_encoder_loads_from_its_folder_alone(tied: bool, tmp_path: Path)
 def test_saving_twice_gives_the_same_bytes(tmp_path: Path):
     for name in ("a", "b"):
         encoder().save(tmp_path / name)
-    for path in sorted((tmp_path / "a").iterdir()):
-        assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
+    written = [{p.relative_to(f): p.read_bytes() for p in f.rglob("*") if p.is_file()} for f in tmp_path.iterdir()]
+    assert written[0] == written[1] and Path("weights.safetensors") in written[0]
 
 
 def test_the_fingerprint_follows_weights_tokenizer_and_every_setting():
@@ -155,3 +155,98 @@ def test_misspelt_settings_are_refused_with_the_nearest():
         encoder(max_query_token=3)
     with pytest.raises(UnknownName, match=r"fit\.encoder\.kind is 'nbwo'.*Did you mean nbow"):
         encoder(kind="nbwo")
+
+
+MIXED = {
+    "query": {"kind": "attention", "dim": 8, "heads": 2, "inner": 16, "positions": 20},
+    "document": {"kind": "nbow", "dim": 8},
+}
+
+
+def mixed(**settings: object) -> DualEncoder:
+    torch.manual_seed(0)
+    limits = {"max_query_tokens": 20, "max_document_tokens": 30}
+    return DualEncoder.build(WORDS, {"kind": "mixed", **limits, **MIXED, **settings})
+
+
+def test_a_mixed_encoder_has_a_tower_of_its_own_kind_for_each_side():
+    made = mixed()
+    towers = [type(each).__name__ for each in (made.query_tower, made.document_tower)]
+    assert towers == ["Attention", "NeuralBagOfWords"] and made.dim == 8
+    bag = encoder(max_document_tokens=30)
+    bag.document_tower.load_state_dict(made.document_tower.state_dict())
+    assert np.array_equal(made.encode_documents(TEXTS), bag.encode_documents(TEXTS))
+    assert made.encode_queries(TEXTS).shape == (6, 8)
+    assert np.abs(made.encode_queries(TEXTS) - made.encode_documents(TEXTS)).max() > 0.1
+
+
+def test_a_mixed_encoder_of_one_kind_has_settings_of_their_own():
+    made = mixed(query={"kind": "nbow", "dim": 8, "pooling": "max"})
+    assert (made.query_tower.pooling, made.document_tower.pooling) == ("max", "weighted")
+
+
+def test_a_saved_mixed_encoder_loads_from_its_folder_alone(tmp_path: Path):
+    made = mixed()
+    made.save(tmp_path)
+    loaded = encoders.load(tmp_path)
+    assert np.array_equal(loaded.encode_queries(TEXTS), made.encode_queries(TEXTS))
+    assert np.array_equal(loaded.encode_documents(TEXTS), made.encode_documents(TEXTS))
+    assert loaded.fingerprint == made.fingerprint and loaded.parameters_count == made.parameters_count
+
+
+def test_an_encoder_saved_before_there_were_mixed_ones_still_loads(tmp_path: Path):
+    made = encoder(tied=False)
+    made.save(tmp_path)
+    (tmp_path / "encoder.json").write_text(
+        json.dumps(
+            {
+                "format": 1,
+                "kind": "nbow",
+                "architecture": {"dim": 8},
+                "tied": False,
+                "max_query_tokens": 64,
+                "max_document_tokens": 256,
+                "query_prefix": "",
+                "document_prefix": "",
+                "marked": False,
+                "normalise": True,
+            }
+        )
+    )
+    assert encoders.load(tmp_path).fingerprint == made.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "said"),
+    [
+        ({"tied": True}, BadValue, r"fit\.encoder\.tied is true; two kinds of tower cannot be one"),
+        ({"dim": 8}, UnknownName, r"fit\.encoder\.dim is not a setting of mixed; known settings: document,"),
+        ({"document": {"kind": "nbwo"}}, UnknownName, r"fit\.encoder\.document\.kind is 'nbwo'.*Did you mean nbow"),
+        ({"document": {"kind": "mixed"}}, UnknownName, r"fit\.encoder\.document\.kind is 'mixed'"),
+        ({"document": {"kind": "nbow", "heads": 2}}, UnknownName, r"document\.heads is not a setting of nbow"),
+        ({"document": {"kind": "nbow", "dim": "8"}}, BadValue, r"fit\.encoder\.document\.dim is '8'; wanted a whole"),
+        ({"document": "nbow"}, BadValue, r"fit\.encoder\.document is 'nbow'; wanted a mapping"),
+        ({"document": None}, BadValue, r"fit\.encoder\.document is None; wanted a mapping"),
+        (
+            {"document": {"kind": "nbow", "dim": 9}},
+            BadValue,
+            r"query\.dim is 8 and encoder\.document\.dim 9; wanted the",
+        ),
+        ({"max_query_tokens": 21}, BadValue, r"max_query_tokens is 21, but its tower has positions for 20 tokens"),
+    ],
+)
+def test_a_mixed_encoder_that_cannot_be_meant_is_refused(settings: dict[str, object], error: type, said: str):
+    with pytest.raises(error, match=said):
+        mixed(**settings)
+
+
+def test_a_kind_that_is_not_known_is_told_all_that_are():
+    with pytest.raises(
+        UnknownName, match=r"'mixd'; known .*attention, convolution, mixed, nbow, recurrent.*mean mixed"
+    ):
+        encoder(kind="mixd")
+
+
+def test_an_encoder_that_is_to_be_trained_is_not_prepared(tmp_path: Path):
+    with pytest.raises(UnknownName, match=r"fit\.encoder\.kind is 'mixed'; known encoders that need no training"):
+        encoders.prepare({"kind": "mixed"}, tmp_path)

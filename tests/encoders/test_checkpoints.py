@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
+from tiny_checkpoints import TEXTS, WORDS, checkpoint, tokenizer
 
 from coderet import encoders
 from coderet.corpora.sources import SourceError
@@ -20,38 +20,7 @@ from coderet.encoders.pretrained import Pretrained
 from coderet.records import DataError
 
 REVISION, CODE_REVISION = "0123456789abcdef0123456789abcdef01234567", "89abcdef0123456789abcdef0123456789abcdef"
-SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "<encoder-only>"]
-WORDS = [*SPECIAL, *"instruct given code find : query passage sort a list of numbers in place def return tree".split()]
-TEXTS = pa.array(
-    ["sort a list", "", "def sort : return a list of numbers", "tree", "sort " * 25, "passage tree"], pa.large_string()
-)
-SIZES = {"vocab_size": len(WORDS), "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
-SIZES |= {"intermediate_size": 64, "initializer_range": 0.5, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
-
 Hub = Callable[[str, Path, str], str]
-
-
-def tokenizer(folder: Path, marks: str = "<s> $A </s>", **settings: Any) -> None:
-    """A tokenizer over WORDS in folder."""
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-    from transformers import PreTrainedTokenizerFast
-
-    fast = Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, unk_token="<unk>"))
-    fast.normalizer = normalizers.Lowercase()
-    fast.pre_tokenizer = pre_tokenizers.Whitespace()
-    fast.post_processor = processors.TemplateProcessing(single=marks, special_tokens=[("<s>", 0), ("</s>", 2)])
-    special = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
-    PreTrainedTokenizerFast(tokenizer_object=fast, **special, **settings).save_pretrained(folder)
-
-
-def checkpoint(folder: Path, architecture: str, **settings: Any) -> Path:
-    import torch
-    import transformers
-
-    torch.manual_seed(0)
-    config = getattr(transformers, f"{architecture}Config")(**SIZES | settings)
-    getattr(transformers, f"{architecture}Model")(config).save_pretrained(folder)
-    return folder
 
 
 @pytest.fixture(scope="session")
@@ -178,7 +147,7 @@ def test_unixcoder_reads_its_mode_before_every_text(hub: Hub, tmp_path: Path):
     for row, vector in enumerate(encoder.encode_documents(TEXTS)):
         ids = torch.tensor([tokens.ids[starts[row] : ends[row]].tolist()])
         with torch.no_grad():
-            expected = encoder._model(input_ids=ids).last_hidden_state[0].mean(0).numpy()
+            expected = encoder.model(input_ids=ids).last_hidden_state[0].mean(0).numpy()
         assert np.abs(vector - expected).max() < 1e-5
     with pytest.raises(DataError, match=r"'<encoder>' is no token of .*Did you mean <encoder-only>"):
         Pretrained(tmp_path / "m", marks_before=["<encoder>"])

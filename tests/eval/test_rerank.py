@@ -40,6 +40,7 @@ def project(tmp_path_factory):
         "untrained": ["bm25"],
         "retrievers": ["bm25"],
         "fusions": [],
+        "tuned": [],
         "reranked": ["bm25"],
         "rerankers": ["tiny"],
         "runs": runs,

@@ -3,7 +3,7 @@ import pyarrow as pa
 import pytest
 
 from coderet.records import NO_HIT, DataError, Run
-from coderet.retrievers.fusion import rrf
+from coderet.retrievers.fusion import rrf, weighted
 
 
 def run_of(corpus, *hits: dict[str, float]) -> Run:
@@ -103,3 +103,56 @@ def test_runs_that_do_not_belong_together_are_refused(corpus, corpus_of):
         rrf([one, one], weights=[1])
     with pytest.raises(DataError, match="0 runs"):
         rrf([])
+
+
+# By scores
+
+
+def test_a_document_is_worth_its_dense_score_and_a_share_of_the_best_lexical_one(corpus):
+    lexical, dense = run_of(corpus, {"a": 20, "b": 5}), run_of(corpus, {"b": 0.9, "a": 0.8, "c": 0.5})
+    result = fused(weighted([lexical, dense], weight=0.2, saturation=10))
+    assert result == pytest.approx({"a": 0.8 + 0.2, "b": 0.9 + 0.2 * 5 / 20, "c": 0.5})
+    assert list(result) == ["a", "b", "c"]
+
+
+def test_where_the_best_lexical_score_is_small_even_the_best_earns_little(corpus):
+    lexical, dense = run_of(corpus, {"a": 2, "b": 1}), run_of(corpus, {"b": 0.9, "a": 0.8})
+    result = fused(weighted([lexical, dense], weight=0.2, saturation=10))
+    assert result == pytest.approx({"b": 0.9 + 0.2 * 1 / 10, "a": 0.8 + 0.2 * 2 / 10})
+
+
+def test_a_document_that_the_dense_run_has_not_is_worth_its_lowest_score(corpus):
+    lexical, dense = run_of(corpus, {"d": 10, "a": 5}), run_of(corpus, {"a": 0.3, "b": -0.1})
+    result = fused(weighted([lexical, dense], weight=1, saturation=1))
+    assert result == pytest.approx({"d": -0.1 + 1, "a": 0.3 + 0.5})  # as deep as its members: b comes third
+
+
+def test_a_query_that_one_of_the_two_cannot_answer_is_the_others(corpus):
+    lexical, dense = run_of(corpus, {}, {"a": 5, "b": 3}), run_of(corpus, {"c": 0.5, "d": 0.4}, {})
+    result = weighted([lexical, dense], weight=0.2, saturation=10)
+    assert fused(result) == pytest.approx({"c": 0.5, "d": 0.4})
+    assert fused(result, 1) == pytest.approx({"a": 0.1, "b": 0.06})
+
+
+def test_no_weight_leaves_the_dense_run_as_it_is(corpus_of):
+    random = np.random.default_rng(0)
+    corpus = corpus_of({f"d{i:02}": "" for i in range(30)})
+    ids = corpus.ids.to_pylist()
+    lexical, dense = (
+        run_of(corpus, *({ids[i]: float(random.random()) for i in random.permutation(30)[:12]} for _ in range(20)))
+        for _ in range(2)
+    )
+    result = weighted([lexical, dense], weight=0, saturation=1)
+    assert np.array_equal(result.rows[:, :11], dense.rows[:, :11])  # the twelfth is as good as those that it has not
+    assert np.array_equal(result.scores, dense.scores)
+
+
+def test_weights_and_scores_that_cannot_be_meant_are_refused(corpus):
+    one = run_of(corpus, {"a": 1})
+    for runs, weight, saturation in (([one], 1, 1), ([one, one], -1, 1), ([one, one], 1, 0), ([one, one], np.nan, 1)):
+        with pytest.raises(DataError, match="the lexical and the dense one"):
+            weighted(runs, weight=weight, saturation=saturation)
+    with pytest.raises(DataError, match=r"a score of -0.5; .* name the lexical member first"):
+        weighted([run_of(corpus, {"a": -0.5}), one], weight=1, saturation=1)
+    with pytest.raises(DataError, match="1 and 2 queries"):
+        weighted([one, run_of(corpus, {"a": 1}, {"a": 1})], weight=1, saturation=1)

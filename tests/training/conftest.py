@@ -35,6 +35,12 @@ def pairs_table(queries: list[str], codes: list[str]) -> pa.Table:
     return pa.table(columns, schema=PAIRS)
 
 
+@pytest.fixture(scope="session", name="pairs_table")
+def pairs_table_for_tests() -> Callable[..., pa.Table]:
+    """pairs_table(queries, codes), for tests that make pairs of their own."""
+    return pairs_table
+
+
 @pytest.fixture
 def write_pairs(tmp_path: Path) -> Callable[..., Path]:
     """write_pairs(): a folder of 60 training and 20 validation pairs whose queries and code share no word."""

@@ -6,9 +6,11 @@ import sys
 
 import numpy as np
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from coderet.records import DataError
-from coderet.training.batches import DistinctBatches, RandomBatches, sharing
+from coderet.training.batches import ClusteredBatches, DistinctBatches, RandomBatches, sharing
 
 SHARED = np.array([0] * 12 + list(range(1, 9)))  # 20 pairs of which 12 share one positive
 
@@ -80,3 +82,37 @@ def test_pairs_share_by_way_of_other_pairs():
     # 0 and 1 share a query, 1 and 2 a document; the document of 3 has the key of a query, which is no shared text.
     groups = sharing(np.array([1, 1, 2, 3]), np.array([10, 20, 20, 1]))
     assert groups[0] == groups[1] == groups[2] != groups[3]
+
+
+REPOSITORIES = np.repeat(np.arange(4), 25)  # 100 pairs of 4 repositories
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 5), st.integers(1, 40), st.integers(2, 40), st.integers(1, 100), st.integers(0, 9))
+def test_clustered_batches_are_full_and_distinct_and_use_a_pair_once(epoch, together, size, texts, draw):
+    groups = np.random.default_rng(draw).integers(0, texts, 100)
+    try:
+        wanted = DistinctBatches(groups, size, seed=2)
+    except DataError:
+        assume(False)
+    batches = ClusteredBatches(REPOSITORIES, groups, together, size, seed=2)
+    plan = batches.plan(epoch)
+    assert plan.shape == (len(batches), size) == (len(wanted), size)
+    assert len(np.unique(plan)) == plan.size == 100 - batches.left_over
+    assert all(len(np.unique(groups[batch])) == size for batch in plan)
+    assert np.array_equal(plan, ClusteredBatches(REPOSITORIES, groups, together, size, seed=2).plan(epoch))
+
+
+def test_pairs_of_one_repository_stand_together_so_many_at_a_time():
+    plan = ClusteredBatches(REPOSITORIES, None, together=5, batch=10, seed=0).plan(0)
+    runs = [np.diff(np.flatnonzero(np.diff(REPOSITORIES[batch], prepend=-1, append=-1))) for batch in plan]
+    assert all(length % 5 == 0 for each in runs for length in each.tolist())
+    inside = np.mean([np.bincount(REPOSITORIES[batch]).max() for batch in plan])
+    apart = np.mean([np.bincount(REPOSITORIES[batch]).max() for batch in RandomBatches(100, 10, seed=0).plan(0)])
+    assert inside >= 5 > apart
+
+
+def test_clustered_batches_differ_between_epochs_and_reach_every_pair():
+    batches = ClusteredBatches(np.arange(20) % 3, SHARED, together=3, batch=4, seed=1)
+    plans = [batches.plan(epoch).ravel().tolist() for epoch in range(40)]
+    assert plans[0] != plans[1] and {row for plan in plans for row in plan} == set(range(20))

@@ -1,5 +1,6 @@
 """A one-minute life of a dual encoder: it learns, is killed, goes on, and nobody can tell. Case D11."""
 
+import errno
 import multiprocessing
 import os
 import signal
@@ -24,6 +25,7 @@ SETTINGS = {
     "objective": {},
     "batches": {"size": 8},
     "training": {"epochs": 3, "warmup": 2, "learning_rate": 0.02, "patience": 9, "valid_block": 20},
+    "trainer": {},
 }
 
 
@@ -76,8 +78,13 @@ def test_the_same_seed_gives_the_same_weights_and_another_one_others(fitted: Cal
         ("objective", {"learn_temperature": True}),
         ("objective", {"both_directions": False}),
         ("batches", {"kind": "distinct"}),
+        ("batches", {"mini_batch": 3}),
+        ("batches", {"mini_batch": None}),
         ("training", {"start_from_rarity": False}),
         ("training", {"workers": 1}),
+        ("training", {"optimiser": "adamw", "weight_decay": 0.01, "warmup": 0.1}),
+        ("training", {"schedule": "constant", "accumulate": 2, "clip_norm": 1.0}),
+        ("trainer", {"precision": "bf16-mixed"}),
     ],
 )
 def test_every_choice_trains(fitted: Callable[..., Any], section: str, choice: dict[str, Any]):
@@ -109,22 +116,34 @@ def throw() -> None:
     raise Stop
 
 
-@pytest.mark.parametrize("step", [7 + 3, 7 + 4, 2, 7, 14, 20])
+IN_MINI_BATCHES = {"batches": {"mini_batch": 3}}
+IN_LAPS = {"training": {"accumulate": 2, "valid_every": 3, "schedule": "cosine", "clip_norm": 0.5}}
+
+
+@pytest.mark.parametrize(
+    ("step", "changes"),
+    [
+        *((step, {}) for step in (7 + 3, 7 + 4, 2, 7, 14, 20)),
+        (9, IN_MINI_BATCHES),
+        *((step, IN_MINI_BATCHES | IN_LAPS) for step in (3, 4)),
+    ],
+)
 def test_a_stopped_run_goes_on_with_the_same_batches_to_the_same_weights(
-    fitted: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, step: int
+    fitted: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, step: int, changes: dict[str, Any]
 ):
-    every = {"checkpoint_steps": 1}
+    every = changes | {"training": changes.get("training", {}) | {"checkpoint_steps": 1}}
+    batches = every["training"].get("accumulate", 1)
     with monkeypatch.context() as patch:
         expected = stop_at(patch, -1, throw)
-        whole, whole_facts = fitted("whole", training=every)
+        whole, whole_facts = fitted("whole", **every)
     with monkeypatch.context() as patch:
         before = stop_at(patch, step, throw)
         with pytest.raises(Stop):
-            fitted("stopped", training=every)
+            fitted("stopped", **every)
     with monkeypatch.context() as patch:
         after = stop_at(patch, -1, throw)
-        resumed, facts = fitted("stopped", training=every)
-    assert len(before) == step and before + after == expected
+        resumed, facts = fitted("stopped", **every)
+    assert len(before) == step * batches and before + after == expected
     assert weights(resumed) == weights(whole)
     for name in ("step", "epoch", "loss", "validation_mrr"):
         assert [row[name] for row in facts["curve"]] == [row[name] for row in whole_facts["curve"]]
@@ -193,7 +212,7 @@ def test_a_loss_that_is_not_a_number_stops_training_with_a_message(
     fitted: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(InfoNce, "forward", lambda self, queries, *_: queries.sum() * torch.nan)
-    with pytest.raises(DataError, match=r"the loss is nan at step 0; lower training\.learning_rate"):
+    with pytest.raises(DataError, match=r"the loss is nan at step 0, batch 0 .*lower training\.learning_rate"):
         fitted()
 
 
@@ -223,6 +242,11 @@ def test_missing_pairs_are_said_to_be_missing(tokenizers_folder: Path, tmp_path:
     [
         ({"training": {"epochs": 0}}, "fit.training.epochs is 0; wanted a number from 1 on"),
         ({"batches": {"size": 1}}, "fit.batches.size is 1; wanted a number from 2 on"),
+        ({"batches": {"mini_batch": -1}}, "fit.batches.mini_batch is -1; wanted"),
+        ({"training": {"layer_decay": 1.5}}, "fit.training.layer_decay is 1.5; wanted a number from 1e-06 to 1"),
+        ({"training": {"schedule": "step"}}, "fit.training.schedule is 'step'; wanted linear, cosine, constant"),
+        ({"trainer": {"precision": "fp16"}}, "fit.trainer.precision is 'fp16'; wanted 32-true"),
+        ({"trainer": {"devices": 0}}, "fit.trainer.devices is 0; wanted a number from 1 on"),
         ({"objective": {"temperature": 0}}, "fit.objective.temperature is 0; wanted"),
         ({"training": {"learning_rate": "1e-3"}}, "fit.training.learning_rate is '1e-3'; wanted a number"),
         ({"objective": {"both_directions": "no"}}, "fit.objective.both_directions is 'no'; wanted true or false"),
@@ -241,3 +265,159 @@ def test_settings_that_cannot_be_meant_are_refused_before_training(fitted: Calla
 def test_a_section_that_is_no_mapping_is_refused(write_pairs, tokenizers_folder: Path, tmp_path: Path):
     with pytest.raises(BadValue, match="wanted a mapping of settings"):
         fit(write_pairs(), tokenizers_folder, {"training": None}, tmp_path, 5)
+
+
+def test_one_pair_and_a_batch_larger_than_the_data_are_refused(
+    write_pairs: Callable[..., Path], tokenizers_folder: Path, tmp_path: Path
+):
+    with pytest.raises(DataError, match=r"wants at least as many pairs, found 1; lower batches\.size"):
+        fit(write_pairs(train=1), tokenizers_folder, SETTINGS, tmp_path / "work", 5)
+    settings = SETTINGS | {"batches": {"size": 64}}
+    with pytest.raises(DataError, match=r"a batch of 64 wants .* found 60; lower batches\.size"):
+        fit(write_pairs(), tokenizers_folder, settings, tmp_path / "work", 5)
+
+
+def test_validations_stand_where_they_are_asked_for(fitted: Callable[..., Any]):
+    _, facts = fitted(training={"valid_every": 5, "epochs": 2})  # of 14 steps: as near to 5 as comes out even
+    assert [(row["step"], row["epoch"]) for row in facts["curve"]] == [(4, 0), (8, 1), (12, 1)]
+    assert facts["best_step"] in (4, 8, 12) and facts["epochs"] == 2
+    assert fitted("short", training={"max_steps": 5})[1]["steps"] == 5
+
+
+def test_accumulated_batches_are_one_larger_step(fitted: Callable[..., Any]):
+    # Without a loss between pairs of different batches, two of four are one of eight: the mean of the means.
+    seen: dict[str, torch.Tensor] = {}
+
+    def gradients(work: str, **changes: Any) -> dict[str, torch.Tensor]:
+        found: dict[str, torch.Tensor] = {}
+        usual = module.ContrastiveModule.on_before_optimizer_step
+
+        def keep(self: module.ContrastiveModule, optimizer: Any) -> None:
+            if not found:
+                found.update({name: each.grad.clone() for name, each in self.encoder.named_parameters()})
+            usual(self, optimizer)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(InfoNce, "forward", lambda self, queries, documents, *_: -(queries * documents).sum(1).mean())
+            patch.setattr(module.ContrastiveModule, "on_before_optimizer_step", keep)
+            fitted(work, encoder={"dropout": 0.0}, **changes)
+        return found
+
+    seen = gradients("whole", batches={"size": 8}, training={"max_steps": 1})
+    parts = gradients("parts", batches={"size": 4}, training={"max_steps": 1, "accumulate": 2})
+    for name, gradient in seen.items():
+        torch.testing.assert_close(parts[name], gradient, atol=1e-6, rtol=1e-5)
+
+
+def test_a_long_gradient_is_shortened(fitted: Callable[..., Any], monkeypatch: pytest.MonkeyPatch):
+    lengths = []
+
+    def length(optimizer: torch.optim.Adam, *_: Any, **__: Any) -> None:
+        every = [each.grad for group in optimizer.param_groups for each in group["params"] if each.grad is not None]
+        lengths.append(float(torch.nn.utils.get_total_norm(every)))
+
+    monkeypatch.setattr(torch.optim.lr_scheduler.LambdaLR, "step", lambda self, *_: length(self.optimizer))
+    fitted("free", training={"max_steps": 3})
+    free = lengths[-3:]
+    fitted("clipped", training={"max_steps": 3, "clip_norm": 0.01})
+    assert min(free) > 0.02 and lengths[-3:] == pytest.approx([0.01] * 3, rel=1e-3)
+
+
+def test_a_gradient_that_is_not_a_number_stops_training_before_the_step(
+    fitted: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    # The loss is 1, its gradient 0 * inf.
+    monkeypatch.setattr(InfoNce, "forward", lambda self, queries, *_: torch.sqrt((queries * 0).sum()) + 1)
+    with pytest.raises(DataError, match=r"the gradient's length is nan at step 0, batch 0 .*training\.clip_norm"):
+        fitted()
+    assert not list((tmp_path / "work").rglob("last.ckpt"))
+
+
+def test_weights_that_are_no_numbers_are_not_saved(fitted: Callable[..., Any], monkeypatch: pytest.MonkeyPatch):
+    usual = module.ContrastiveModule.on_validation_epoch_end
+
+    def spoil(self: module.ContrastiveModule) -> None:
+        usual(self)
+        if self.current_epoch == 1:
+            with torch.no_grad():
+                next(self.encoder.parameters())[1] = torch.nan
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module.ContrastiveModule, "on_validation_epoch_end", spoil)
+        with pytest.raises(DataError, match="weights are not numbers after step 14"):
+            fitted()
+    assert all(torch.isfinite(each).all() for each in fitted()[0].state_dict().values())  # goes on from step 7
+
+
+def test_too_little_memory_is_told_with_what_to_turn(fitted: Callable[..., Any], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(InfoNce, "forward", lambda self, *_: torch.empty(2**60))
+    with pytest.raises(DataError, match=r"out of memory.*batches\.mini_batch.*gradient_checkpointing.*batches\.size"):
+        fitted()
+
+
+def test_a_disk_that_is_full_costs_no_checkpoint(
+    fitted: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    whole = weights(fitted("whole")[0])
+    usual = torch.save
+
+    def full(what: Any, path: Any, *given: Any, **more: Any) -> None:
+        if "best-1" in str(path):
+            Path(path).write_bytes(b"half")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        usual(what, path, *given, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(torch, "save", full)
+        patch.setattr(module, "reciprocal_ranks", rising())
+        with pytest.raises(
+            DataError, match=r"best-1\.pt could not be written.*No space left.*goes on from the checkpoint"
+        ):
+            fitted("full")
+    (folder,) = [each for each in (tmp_path / "full").iterdir() if each.is_dir()]
+    assert sorted(each.name for each in folder.glob("*.p*t*")) == ["best-0.pt"]
+    assert weights(fitted("full")[0]) == whole
+
+
+def rising() -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+    """Scores that are better every time they are asked for."""
+    scores = iter(np.linspace(0.1, 0.9, 50))
+    return lambda queries, documents: torch.full((len(queries),), next(scores))
+
+
+def test_other_settings_start_anew_and_say_what_is_other(
+    fitted: Callable[..., Any], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    fitted(training={"learning_rate": 0.03})
+    with monkeypatch.context() as patch:
+        stop_at(patch, 10, throw)
+        with pytest.raises(Stop):
+            fitted()
+    assert "trains from the start" not in capsys.readouterr().err  # the first was done
+    fitted(training={"learning_rate": 0.01})
+    said = capsys.readouterr().err
+    assert "trains from the start" in said and said.strip().endswith("waits to go on: training.learning_rate")
+    assert len(list((tmp_path / "work").glob("*/last.ckpt"))) == 3
+
+
+def test_a_teacher_is_the_encoder_as_it_was(fitted: Callable[..., Any], monkeypatch: pytest.MonkeyPatch):
+    marked: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []
+    usual = InfoNce.forward
+
+    def forward(self: InfoNce, queries: torch.Tensor, documents: torch.Tensor, negatives: Any, marks: Any) -> Any:
+        marked.append((queries.detach(), marks.teacher_queries, marks.teacher_documents))
+        return usual(self, queries, documents, negatives, marks)
+
+    monkeypatch.setattr(InfoNce, "forward", forward)
+    encoder, _ = fitted(encoder={"dropout": 0.0}, training={"teacher": "base"})
+    torch.testing.assert_close(marked[0][0], marked[0][1])
+    assert not marked[0][1].requires_grad and marked[0][2].shape == marked[0][1].shape
+    moved = [float((queries - teacher).norm()) for queries, teacher, _ in marked]
+    assert moved[-1] > 2 * moved[1] > 0  # it stays, the encoder goes on
+    assert not any("base" in name for name in encoder.state_dict())
+
+
+def test_what_profilers_find_lies_in_the_work_folder(fitted: Callable[..., Any], tmp_path: Path):
+    fitted(trainer={"profiler": "simple"}, training={"max_steps": 2})
+    (report,) = (tmp_path / "work").rglob("*profile*.txt")
+    assert "optimizer_step" in report.read_text(encoding="utf-8")

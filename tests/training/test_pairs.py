@@ -43,7 +43,7 @@ def rows(loader: Epochs) -> list[list[int]]:
 @pytest.mark.parametrize("epoch", [0, 1, 2])
 def test_the_loaders_length_is_the_number_of_batches_it_gives(distinct: bool, epoch: int):
     pairs = numbered(SHARED)
-    batches = batches_of(pairs.keys, 3, kind="distinct" if distinct else "random", size=4)
+    batches = batches_of(pairs.traits, 3, kind="distinct" if distinct else "random", size=4)
     data = PairsModule(pairs, pairs, seed=3, batches=batches)
     loader = data.train_dataloader()
     loader.set_epoch(epoch)

@@ -33,10 +33,10 @@ def beir_documents(folder: Path) -> Iterator[pa.RecordBatch]:
     ids: list[str] = []
     titles: list[str] = []
     texts: list[str] = []
-    for row, place in _json_lines(_existing(folder, "corpus.jsonl")):
+    for row, place in json_lines(_existing(folder, "corpus.jsonl")):
         ids.append(_id(row, place))
-        titles.append(_text(row, "title", place, required=False))
-        texts.append(_text(row, "text", place))
+        titles.append(text_of(row, "title", place, required=False))
+        texts.append(text_of(row, "text", place))
         if len(ids) == ROWS_A_BATCH:
             yield documents_batch(ids, titles, texts)
             ids, titles, texts = [], [], []
@@ -71,11 +71,11 @@ def beir_queries(folder: Path, judged: pa.Array, exclude_self: bool = False) -> 
     wanted = set(judged.to_pylist())
     ids: list[str] = []
     texts: list[str] = []
-    for row, place in _json_lines(_existing(folder, "queries.jsonl")):
+    for row, place in json_lines(_existing(folder, "queries.jsonl")):
         query_id = _id(row, place)
         if query_id in wanted:
             ids.append(query_id)
-            texts.append(_text(row, "text", place))
+            texts.append(text_of(row, "text", place))
     return queries_table(ids, texts, excluded=[[each] for each in ids] if exclude_self else None)
 
 
@@ -148,7 +148,8 @@ def _opened(path: Path) -> IO[str]:
     return path.open(encoding="utf-8-sig")
 
 
-def _json_lines(path: Path) -> Iterator[tuple[dict[str, Any], str]]:
+def json_lines(path: Path) -> Iterator[tuple[dict[str, Any], str]]:
+    """(row, `path:line`) of a file of JSON objects, plain or .gz; DataError for what is not whole, UTF-8 or JSON."""
     number = 0
     try:
         with _opened(path) as lines:
@@ -182,10 +183,11 @@ def _id(row: dict[str, Any], place: str) -> str:
     value = row.get("_id", row.get("id"))
     if value is None or isinstance(value, (dict, list, bool)) or value != value:
         raise DataError(f"{place} has no _id")
-    return _storable(str(value), "_id", place)
+    return storable(str(value), "_id", place)
 
 
-def _storable(text: str, name: str, place: str) -> str:
+def storable(text: str, name: str, place: str) -> str:
+    """text, which is called name and stands at place; DataError if it is not made of whole characters."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -193,13 +195,14 @@ def _storable(text: str, name: str, place: str) -> str:
     return text
 
 
-def _text(row: dict[str, Any], name: str, place: str, required: bool = True) -> str:
+def text_of(row: dict[str, Any], name: str, place: str, required: bool = True) -> str:
+    """The text of row that is called name, empty if it may lack and does; DataError for anything else."""
     value = row.get(name)
     if value is None and not required:
         return ""
     if not isinstance(value, str):
         raise DataError(f"{place}: {name} is {value!r}; wanted text")
-    return _storable(value, name, place)
+    return storable(value, name, place)
 
 
 def _line(**row: str) -> str:

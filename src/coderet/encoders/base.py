@@ -1,8 +1,9 @@
 """Dual encoders that are trained here: a tower for queries, a tower for documents, and the tokenizer both read with.
 
-A tower is an architecture; everything around it is the same for all: prefixes, marks, length limits, normalisation,
-batches, saving and loading. A saved encoder is a folder of three files: `encoder.json` (settings), `tokenizer.json` and
-`weights.safetensors`.
+A tower is an architecture; both sides have the same, or of kind `mixed` each its own. Everything around it is the same
+for all: prefixes, marks, length limits, normalisation, batches, saving and loading. A saved encoder is a folder of
+three files: `encoder.json` (settings), `tokenizer.json` and `weights.safetensors`; what lies beside them makes it a
+folder of sentence-transformers too (see `exporting`).
 """
 
 import hashlib
@@ -22,7 +23,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from coderet import registry
-from coderet.encoders import TOWERS, encoding
+from coderet.encoders import MIXED, TOWERS, TRAINED, encoding, exporting
 from coderet.encoders import settings as settings_file
 from coderet.encoders import tokenizer as tokenizers
 from coderet.encoders.encoding import Role
@@ -30,6 +31,7 @@ from coderet.encoders.tokenizer import BEGIN, END, Tokenizer, Tokens, truncated
 from coderet.records import DataError
 
 TOKENIZER, WEIGHTS = "tokenizer.json", "weights.safetensors"
+SIDES: tuple[Role, ...] = ("query", "document")
 BATCH_TOKENS = 65_536  # bounds the memory of a batch; vectors do not depend on it
 
 
@@ -38,7 +40,10 @@ class Tower(nn.Module):
 
     The mask is true on real tokens; padding may lie on either side; a text may have no token at all. The first argument
     of the constructor is the number of token ids, the others are keyword-only: they are the architecture's params.
+    longest: tokens of the longest text that it can read, None if there is no limit.
     """
+
+    longest: int | None = None
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -52,11 +57,13 @@ class Tower(nn.Module):
 
 
 class DualEncoder(nn.Module):
-    """Two towers of one kind, or one for both sides if tied.
+    """Two towers of one kind, or one for both sides if tied; of kind `mixed`, a tower of its own kind for each side.
 
     A text is read as prefix, then itself; marked puts a begin and an end mark around; what is over the side's limit of
     tokens is cut from the end of the text, never from prefix or marks. An empty text has the zero vector where nothing
-    marks it. settings holds the constructor's arguments under their names, `architecture` those of the towers.
+    marks it. settings holds the constructor's arguments under their names, `architecture` those of the towers: of kind
+    `mixed` a map for `query` and one for `document`, each with its `kind`. BadValue for sides whose vectors differ in
+    dimension, and for a limit of tokens that is more than a tower can read.
     """
 
     def __init__(
@@ -86,11 +93,11 @@ class DualEncoder(nn.Module):
             "marked": marked,
             "normalise": normalise,
         }
-        tower = registry.load(TOWERS, kind, "encoders", "encoder.kind")
-        arguments = registry.fit_arguments(tower, architecture, "encoder")
-        self.query_tower: Tower = tower(len(tokenizer), **arguments)
-        self.document_tower: Tower = self.query_tower if tied else tower(len(tokenizer), **arguments)
+        sides = {side: architecture[side] if kind == MIXED else {"kind": kind, **architecture} for side in SIDES}
+        self.query_tower: Tower = _tower(len(tokenizer), sides["query"])
+        self.document_tower: Tower = self.query_tower if tied else _tower(len(tokenizer), sides["document"])
         self.dim = self.query_tower.dim
+        self._check_towers()
 
     def forward(self, role: Role, ids: Tensor, mask: Tensor) -> Tensor:
         """Vectors (B, dim) of one side, of length 1 if the encoder normalises; a zero vector stays zero."""
@@ -121,25 +128,28 @@ class DualEncoder(nn.Module):
     def build(cls, tokenizer: Tokenizer, settings: Mapping[str, Any], where: str = "fit.encoder") -> "DualEncoder":
         """A new encoder from one flat map: `kind`, this constructor's arguments and those of the kind's tower.
 
-        where is the place in params.yaml that settings come from; UnknownName for a key that neither knows.
+        Of kind `mixed` it has, in place of a tower's arguments, a map under `query` and one under `document`: a kind
+        and the arguments of its tower. where is the place in params.yaml that settings come from; UnknownName for a
+        key that neither knows.
         """
         given = dict(settings)
         kind = str(given.pop("kind", None))
-        tower = registry.load(TOWERS, kind, "encoders that are trained", f"{where}.kind")
-        own, theirs = _named(cls) - {"kind", "architecture"}, _named(tower)
-        for key in given:
-            if key not in own | theirs:
-                known = ", ".join(sorted(own | theirs))
-                raise registry.UnknownName(
-                    f"{where}.{key} is not a setting of {kind}; known settings: {known}."
-                    f"{registry.nearest(key, own | theirs)}"
-                )
-        registry.check_types(cls, {key: each for key, each in given.items() if key in own}, where)
-        registry.check_types(tower, {key: each for key, each in given.items() if key in theirs}, where)
-        for side in ("query", "document"):
-            registry.check_range(f"{where}.max_{side}_tokens", given.get(f"max_{side}_tokens", 1), 1)
-        architecture = {key: value for key, value in given.items() if key in theirs}
+        registry.load(TRAINED, kind, "encoders that are trained", f"{where}.kind")
+        own = _named(cls) - {"kind", "architecture"}
+        theirs = set(SIDES) if kind == MIXED else _named(_architecture(kind, where))
+        _check_known(given, own | theirs, kind, where)
         around = {key: value for key, value in given.items() if key in own}
+        architecture = {key: value for key, value in given.items() if key in theirs}
+        registry.check_types(cls, around, where)
+        for side in SIDES:
+            registry.check_range(f"{where}.max_{side}_tokens", around.get(f"max_{side}_tokens", 1), 1)
+        if kind != MIXED:
+            registry.check_types(_architecture(kind, where), architecture, where)
+            return cls(tokenizer, kind=kind, architecture=architecture, **around)
+        if around.setdefault("tied", False):
+            raise registry.BadValue(f"{where}.tied is true; two kinds of tower cannot be one: leave it out")
+        for side in SIDES:
+            _check_side(architecture.get(side), f"{where}.{side}")
         return cls(tokenizer, kind=kind, architecture=architecture, **around)
 
     @cached_property
@@ -158,11 +168,12 @@ class DualEncoder(nn.Module):
         return sum(weights.numel() for weights in self._weights().values())
 
     def save(self, folder: Path) -> None:
-        """Write the three files into folder, which is made if it is not there."""
+        """Write the three files and what sentence-transformers takes into folder, which is made if it is not there."""
         folder.mkdir(parents=True, exist_ok=True)
         save_file(self._weights(), folder / WEIGHTS)
         tokenizers.save(self.tokenizer, folder / TOKENIZER)
         settings_file.write(folder, self.settings)
+        exporting.ship_code(folder, {type(each).__module__ for each in self.modules()})
 
     @classmethod
     def load(cls, folder: Path) -> "DualEncoder":
@@ -191,6 +202,21 @@ class DualEncoder(nn.Module):
         self.train(was_training)
         return vectors
 
+    def _check_towers(self) -> None:
+        query, document = self.query_tower.dim, self.document_tower.dim
+        if query != document:
+            raise registry.BadValue(
+                f"encoder.query.dim is {query} and encoder.document.dim {document}; wanted the same, for their vectors "
+                "are compared"
+            )
+        for side, tower in (("query", self.query_tower), ("document", self.document_tower)):
+            limit, longest = self.settings[f"max_{side}_tokens"], tower.longest
+            if longest is not None and limit > longest:
+                raise registry.BadValue(
+                    f"encoder.max_{side}_tokens is {limit}, but its tower has positions for {longest} tokens; lower it "
+                    "or raise positions"
+                )
+
     def _weights(self) -> dict[str, Tensor]:
         """Every learned number once, by name: the document tower's only if it is another."""
         return {
@@ -204,6 +230,37 @@ class DualEncoder(nn.Module):
             return dict(weights)
         own = cast(dict[str, Tensor], dict(weights))
         return own | {name.replace("query_tower.", "document_tower.", 1): each for name, each in own.items()}
+
+
+def _architecture(kind: str, where: str) -> type[Tower]:
+    made: type[Tower] = registry.load(TOWERS, kind, "architectures", f"{where}.kind")
+    return made
+
+
+def _tower(vocabulary: int, settings: Mapping[str, Any]) -> Tower:
+    """A new tower from its kind and its arguments."""
+    arguments = dict(settings)
+    made = _architecture(arguments.pop("kind"), "encoder")
+    return made(vocabulary, **registry.fit_arguments(made, arguments, "encoder"))
+
+
+def _check_side(settings: Any, where: str) -> None:
+    """Whether one side of a mixed encoder is a kind and arguments of its tower."""
+    if not isinstance(settings, Mapping):
+        raise registry.BadValue(f"{where} is {settings!r}; wanted a mapping: a kind and its settings")
+    kind = str(settings.get("kind"))
+    tower = _architecture(kind, where)
+    _check_known(settings, {"kind"} | _named(tower), kind, where)
+    registry.check_types(tower, settings, where)
+
+
+def _check_known(given: Mapping[str, Any], known: set[str], kind: str, where: str) -> None:
+    for key in given:
+        if key not in known:
+            raise registry.UnknownName(
+                f"{where}.{key} is not a setting of {kind}; known settings: {', '.join(sorted(known))}."
+                f"{registry.nearest(key, known)}"
+            )
 
 
 def _named(function: Any) -> set[str]:

@@ -86,6 +86,7 @@ class NeuralBagOfWords(Tower):
         total = torch.zeros_like(lengths, dtype=weights.dtype).index_add(
             0, torch.repeat_interleave(torch.arange(len(lengths), device=ids.device), lengths), weights
         )
+        weights = weights.to(self.table.weight.dtype)  # of half precision under autocast
         summed = embedding_bag(flat, self.table.weight, offsets, mode="sum", per_sample_weights=weights)
         return summed / total.clamp_min(torch.finfo(total.dtype).tiny).unsqueeze(1)
 

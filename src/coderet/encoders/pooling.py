@@ -5,9 +5,13 @@ lie on either side. A text without tokens gives the zero vector.
 """
 
 from collections.abc import Callable
+from typing import Literal, get_args
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+from coderet.records import DataError
+from coderet.registry import nearest
 
 
 def mean(tokens: Tensor, mask: Tensor) -> Tensor:
@@ -51,6 +55,29 @@ POOLINGS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "last": last,
     "weightedmean": position_weighted,
 }
+
+Pooling = Literal["weighted", "mean", "max", "cls", "last"]
+
+
+class LearnedWeights(nn.Module):
+    """`weighted` with weights that are learned: the sigmoid of a bias-free linear map of a token's vector, as in
+    CodeSearchNet's encoders (Husain et al., 2019).
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.weigh = nn.Linear(dim, 1, bias=False)
+
+    def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        return weighted(tokens, mask, torch.sigmoid(self.weigh(tokens)).squeeze(-1))
+
+
+def made(name: Pooling, dim: int) -> Callable[[Tensor, Tensor], Tensor]:
+    """The pooling of vectors of dim numbers that a tower's setting names; DataError for a name that is not known."""
+    known = get_args(Pooling)
+    if name not in known:
+        raise DataError(f"pooling is {name!r}; known: {', '.join(known)}.{nearest(name, known)}")
+    return LearnedWeights(dim) if name == "weighted" else POOLINGS[name]
 
 
 def _at(tokens: Tensor, mask: Tensor, places: Tensor) -> Tensor:

@@ -22,12 +22,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import torch
+from torch import Tensor
 from torch.nn.functional import normalize
 from transformers import AutoModel, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
 from coderet.corpora import sources
-from coderet.encoders import encoding, remote_code, sentence_folder
+from coderet.encoders import encoding, exporting, remote_code, sentence_folder
 from coderet.encoders import settings as settings_file
 from coderet.encoders.encoding import Role
 from coderet.encoders.pooling import POOLINGS
@@ -51,7 +52,8 @@ class Pretrained:
     precision: fp32, bf16, or auto, which is bf16 where the processor computes in it and fp32 elsewhere. truncate_dim:
     only the first so many dimensions are kept, before normalisation. marks_before, marks_after: the tokens put around
     each text, by name, in the place of the tokenizer's own. trust_remote_code: run the checkpoint's own code (true), or
-    read it with transformers' class of that name (false). None leaves a setting to what the folder says.
+    read it with transformers' class of that name (false). None leaves a setting to what the folder says. opened: the
+    tokenizer and the model of the folder, for one who has opened them another way.
     """
 
     CACHED = True
@@ -70,20 +72,22 @@ class Pretrained:
         marks_before: Sequence[str] | None = None,
         marks_after: Sequence[str] | None = None,
         trust_remote_code: bool | None = None,
+        opened: tuple[Any, Any] | None = None,
     ) -> None:
-        if not model_folder.is_dir():
-            raise DataError(f"there is no model folder {model_folder}")
-        said = sentence_folder.usage(model_folder)
-        self.model_folder = model_folder
+        said = usage(model_folder)
+        self.model_folder, self._transformer = model_folder, said.model
         self._lower_case = said.lower_case
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
         self._dtype = computing_type(precision, self._device)
-        self._tokenizer, self._model = _open(model_folder / said.model, self._dtype, trust_remote_code)
-        self._model.to(self._device)
-        before, after = _marks(self._tokenizer)
+        if opened is None:
+            self.tokenizer, self.model = open_model(model_folder / said.model, self._dtype, trust_remote_code)
+            self.model.to(self._device).eval()
+        else:
+            self.tokenizer, self.model = opened
+        before, after = _marks(self.tokenizer)
         self._before = before if marks_before is None else self._named(marks_before)
         self._after = after if marks_after is None else self._named(marks_after)
-        size = int(self._model.config.hidden_size)
+        size = int(self.model.config.hidden_size)
         self.dim = size if truncate_dim is None else truncate_dim
         if not 1 <= self.dim <= size:
             raise DataError(f"truncate_dim is {truncate_dim}; this model has {size} dimensions")
@@ -143,9 +147,31 @@ class Pretrained:
         )
 
     def save(self, folder: Path) -> None:
-        """Write settings and a copy of the model's files into folder."""
+        """Write settings and a copy of the model's files into folder, and what tells sentence-transformers of them."""
         settings_file.write(folder, self.settings)
         shutil.copytree(self.model_folder, folder / MODEL)
+        self.describe(folder)
+
+    def describe(self, folder: Path) -> None:
+        """Tell sentence-transformers how the model that lies in folder is used.
+
+        Marks of one's own cannot be told there: such a folder is coderet's alone.
+        """
+        said = self.settings
+        if "marks_before" in said or "marks_after" in said:
+            return
+        exporting.describe_transformer(
+            folder,
+            (Path(MODEL) / self._transformer).as_posix(),
+            pooling=said["pooling"],
+            dimensions=int(self.model.config.hidden_size),
+            kept=self.dim,
+            normalise=said["normalise"],
+            max_tokens=said["max_tokens"],
+            lower_case=self._lower_case,
+            query_prompt=said["query_prefix"],
+            document_prompt=said["document_prefix"],
+        )
 
     @classmethod
     def load(cls, folder: Path) -> "Pretrained":
@@ -156,26 +182,42 @@ class Pretrained:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of every file of the model, the settings, and the precision and kind of device that compute."""
+        """A hash of every file of the model, the settings, and the precision and kind of device that compute.
+
+        Where a model is not one of sentence-transformers, the one file of it that `save` adds is never read.
+        """
         digest = hashlib.sha256(json.dumps(self.settings, sort_keys=True).encode())
         digest.update(f"{self._dtype} {self._device}".encode())
-        for path in sorted(path for path in self.model_folder.rglob("*") if path.is_file()):
+        plain = not (self.model_folder / "modules.json").exists()
+        unread = {self.model_folder / exporting.LENGTHS} if plain else set()
+        for path in sorted(path for path in self.model_folder.rglob("*") if path.is_file() and path not in unread):
             digest.update(path.relative_to(self.model_folder).as_posix().encode() + b"\0")
             with path.open("rb") as file:
                 digest.update(hashlib.file_digest(file, "sha256").digest())
         return digest.hexdigest()
 
     @property
+    def fill(self) -> int:
+        """The token id that stands where a text has ended."""
+        return int(self.tokenizer.pad_token_id or 0)
+
+    @property
     def parameters_count(self) -> int:
         """Numbers in the model."""
-        return sum(weights.numel() for weights in self._model.parameters())
+        return sum(weights.numel() for weights in self.model.parameters())
 
-    def tokens(self, texts: pa.Array | pa.ChunkedArray, role: Role) -> Tokens:
-        """What the model reads of texts, and how many of them were cut."""
+    def tokens(self, texts: pa.Array | pa.ChunkedArray, role: Role, limit: int | None = None) -> Tokens:
+        """What the model reads of texts, and how many of them were cut; limit: in the place of max_tokens."""
         content = fast_content(
-            self._tokenizer, pc.utf8_lower(texts) if self._lower_case else texts, self.settings[f"{role}_prefix"]
+            self.tokenizer, pc.utf8_lower(texts) if self._lower_case else texts, self.settings[f"{role}_prefix"]
         )
-        return truncated(content, self.settings["max_tokens"], self._before, self._after, keep=self._keep[role])
+        limit = self.settings["max_tokens"] if limit is None else limit
+        return truncated(content, limit, self._before, self._after, keep=self._keep[role])
+
+    def pooled(self, states: Tensor, mask: Tensor) -> Tensor:
+        """Vectors (B, dim) float32 of what the model makes of tokens, (B, T, D) under a bool mask (B, T)."""
+        vectors = POOLINGS[self.settings["pooling"]](states.float(), mask)[:, : self.dim]
+        return normalize(vectors, dim=1) if self.settings["normalise"] else vectors
 
     def encode_queries(self, texts: pa.Array | pa.ChunkedArray) -> np.ndarray:
         """(N, dim) float32."""
@@ -187,27 +229,23 @@ class Pretrained:
 
     def _encode(self, texts: pa.Array | pa.ChunkedArray, role: Role) -> np.ndarray:
         tokens = self.tokens(texts, role)
-        pool = POOLINGS[self.settings["pooling"]]
-        fill = self._tokenizer.pad_token_id or 0
         vectors = np.empty((len(tokens), self.dim), dtype=np.float32)
         with torch.inference_mode():
             for rows in encoding.batches(tokens.lengths, BATCH_TOKENS[self._device]):
                 ids, mask = (
-                    torch.from_numpy(each).to(self._device) for each in tokens.padded(rows, encoding.LENGTH_STEP, fill)
+                    torch.from_numpy(each).to(self._device)
+                    for each in tokens.padded(rows, encoding.LENGTH_STEP, self.fill)
                 )
-                states = self._model(input_ids=ids, attention_mask=mask.long()).last_hidden_state
-                block = pool(states.float(), mask)[:, : self.dim]
-                if self.settings["normalise"]:
-                    block = normalize(block, dim=1)
-                vectors[rows] = block.cpu().numpy()
+                states = self.model(input_ids=ids, attention_mask=mask.long()).last_hidden_state
+                vectors[rows] = self.pooled(states, mask).cpu().numpy()
         return vectors
 
     def _prefix_tokens(self, prefix: str) -> int:
-        return len(fast_content(self._tokenizer, pa.array([""], pa.large_string()), prefix).ids)
+        return len(fast_content(self.tokenizer, pa.array([""], pa.large_string()), prefix).ids)
 
     def _named(self, marks: Sequence[str]) -> list[int]:
         """The ids of tokens, each of which the vocabulary must have."""
-        known = self._tokenizer.get_vocab()
+        known = self.tokenizer.get_vocab()
         for mark in marks:
             if mark not in known:
                 raise DataError(f"{mark!r} is no token of {self.model_folder.name}.{nearest(mark, known)}")
@@ -215,8 +253,8 @@ class Pretrained:
 
     def _places(self) -> int | None:
         """How many tokens the model has positions for: RoBERTa's begin behind that of its padding."""
-        places = getattr(self._model.config, "max_position_embeddings", None)
-        positions = getattr(getattr(self._model, "embeddings", None), "position_embeddings", None)
+        places = getattr(self.model.config, "max_position_embeddings", None)
+        positions = getattr(getattr(self.model, "embeddings", None), "position_embeddings", None)
         padding = getattr(positions, "padding_idx", None)
         return places if places is None or padding is None else places - padding - 1
 
@@ -225,7 +263,7 @@ class Pretrained:
         if asked is not None:
             check_range("max_tokens", asked, len(self._before) + len(self._after) + 1)
         places = self._places()
-        known = [limit for limit in (self._tokenizer.model_max_length, places) if limit and limit < UNLIMITED]
+        known = [limit for limit in (self.tokenizer.model_max_length, places) if limit and limit < UNLIMITED]
         limit = asked or said or (min(known) if known else None)
         if limit is None:
             raise DataError(f"{self.model_folder} names no limit of tokens; set max_tokens")
@@ -248,7 +286,18 @@ def fetched_model(source: str, folder: str, work: Path, code_source: str | None 
     return model_folder
 
 
-def _open(folder: Path, dtype: torch.dtype, trust: bool | None) -> tuple[Any, Any]:
+def usage(model_folder: Path) -> sentence_folder.Usage:
+    """`sentence_folder.usage`; DataError also if there is no such folder."""
+    if not model_folder.is_dir():
+        raise DataError(f"there is no model folder {model_folder}")
+    return sentence_folder.usage(model_folder)
+
+
+def open_model(folder: Path, dtype: torch.dtype, trust: bool | None, **options: Any) -> tuple[Any, Any]:
+    """The tokenizer and the model in folder; DataError unless both are whole and of a kind that is read here.
+
+    options: of transformers' `from_pretrained`, such as how attention is computed.
+    """
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     remote_code.check(folder, trust)
     try:
@@ -260,7 +309,7 @@ def _open(folder: Path, dtype: torch.dtype, trust: bool | None) -> tuple[Any, An
                 local_files_only=True,
                 trust_remote_code=bool(trust),
                 output_loading_info=True,
-                **({"attn_implementation": "eager"} if trust else {}),  # all that such code can be expected to know
+                **(options | ({"attn_implementation": "eager"} if trust else {})),  # all that such code is sure to know
             )
             if trust:
                 remote_code.compute_buffers(model)
@@ -275,11 +324,14 @@ def _open(folder: Path, dtype: torch.dtype, trust: bool | None) -> tuple[Any, An
             f"{folder} lacks {len(missing)} weights of a {type(model).__name__}, such as {missing[0]}: it is not "
             "whole, or its config.json names another architecture than its weights are of"
         )
+    files = set(tokenizer.vocab_files_names.values())
+    if not trust and not any((folder / name).is_file() for name in files):  # transformers makes up an empty one
+        raise DataError(f"{folder} has no tokenizer; wanted {' or '.join(sorted(files))}: fetch the whole model folder")
     if not tokenizer.is_fast and not trust:
         raise DataError(f"{folder} has a tokenizer without a fast version, which is not supported")
     if getattr(model.config, "is_encoder_decoder", False):
         raise DataError(f"{folder} is an encoder-decoder; wanted a model that is one stack")
-    return tokenizer, model.eval()
+    return tokenizer, model
 
 
 def _marks(tokenizer: Any) -> tuple[Sequence[int], Sequence[int]]:

@@ -1,4 +1,4 @@
-"""What a sentence-transformers folder says about how its model is to be used.
+"""What a sentence-transformers folder says about how its model is to be used: read and written.
 
 Reads the JSON files beside the weights (modules.json and those it names), so that sentence_transformers itself, which
 is slow to import, is not needed. Modules other than Transformer, Pooling and Normalize are refused: leaving one out
@@ -65,6 +65,32 @@ def usage(folder: Path) -> Usage:
     )
 
 
+def write(folder: Path, usage: Usage, dim: int) -> None:
+    """Say in folder, which holds a transformers model of dim dimensions, how it is used; what was said before is gone.
+
+    The rest of config_sentence_transformers.json stays, and with it the prompts of other names than these two.
+    """
+    kinds = ["Transformer", "Pooling"] + ["Normalize"] * usage.normalise
+    paths = ["" if usage.model == "." else usage.model, "1_Pooling", "2_Normalize"]
+    modules = [
+        {"idx": place, "name": str(place), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for place, (kind, path) in enumerate(zip(kinds, paths, strict=False))
+    ]
+    for path in paths[1 : len(kinds)]:
+        (folder / path).mkdir(exist_ok=True)
+    mode = next(theirs for theirs, ours in _POOLINGS.items() if ours == usage.pooling)
+    own = _read(folder / "config_sentence_transformers.json") or {}
+    prompts = {name: text for name, text in own.get("prompts", {}).items() if name not in ("passage", "corpus")}
+    own["prompts"] = prompts | {"query": usage.query_prefix, "document": usage.document_prefix}
+    _write(folder / "modules.json", modules)
+    _write(folder / "1_Pooling" / "config.json", {"word_embedding_dimension": dim, "pooling_mode": mode})
+    _write(
+        folder / usage.model / "sentence_bert_config.json",
+        {"max_seq_length": usage.max_tokens, "do_lower_case": usage.lower_case},
+    )
+    _write(folder / "config_sentence_transformers.json", own)
+
+
 def _pooling(config: dict[str, Any], folder: Path) -> str:
     modes = config.get("pooling_mode") or [mode for flag, mode in _FLAGS.items() if config.get(flag)] or ["mean"]
     modes = [modes] if isinstance(modes, str) else list(modes)
@@ -80,3 +106,7 @@ def _read(path: Path) -> Any:
         return None
     except ValueError as error:
         raise DataError(f"{path} is not JSON ({error}); fetch the model again") from error
+
+
+def _write(path: Path, content: Any) -> None:
+    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -49,6 +49,12 @@ class Tokens:
         """(N,) int64 tokens a text."""
         return np.diff(self.offsets)
 
+    def chosen(self, rows: np.ndarray) -> "Tokens":
+        """The texts in rows alone, in their order, with nothing said of cut ones."""
+        lengths = self.lengths[rows]
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        return Tokens(self.ids[_inside(self.offsets[:-1][rows], lengths)], offsets)
+
     def padded(self, rows: np.ndarray, multiple: int = 1, fill: int = PADDING) -> tuple[np.ndarray, np.ndarray]:
         """(B, T) int64 ids and (B, T) bool mask of the texts in rows; T is at least 1 and a multiple of `multiple`."""
         lengths = self.lengths[rows]
@@ -190,6 +196,11 @@ class BpeTokenizer:
     def description(self) -> dict[str, Any]:
         return {"kind": self.kind, "model": self.model}
 
+    def names(self) -> list[str]:
+        """The text of every id, in their order."""
+        ids: dict[str, int] = self._fast.get_vocab()
+        return sorted(ids, key=ids.__getitem__)
+
     def _part(self, texts: list[str | None]) -> Tokens:
         if len(self._numbers) > WORDS_REMEMBERED:
             self._numbers, self._pieces = _Numbers(), _flat([])
@@ -206,6 +217,33 @@ class BpeTokenizer:
         if new:
             encodings = self._fast.encode_batch_fast(new, add_special_tokens=False)
             self._pieces = Tokens.joined([self._pieces, _flat([encoding.ids for encoding in encodings])])
+
+
+class FastTokenizer:
+    """Any tokenizer of the `tokenizers` library, whole texts at a time. model: its JSON; its limits are not applied."""
+
+    kind = "fast"
+
+    def __init__(self, model: str) -> None:
+        from tokenizers import Tokenizer as Fast
+
+        self.model = model
+        self._fast = Fast.from_str(model)
+        self._fast.no_truncation()
+        self._fast.no_padding()
+
+    def __len__(self) -> int:
+        return int(self._fast.get_vocab_size())
+
+    def content(self, texts: pa.Array | pa.ChunkedArray) -> Tokens:
+        return Tokens.joined(map(self._part, _chunks(texts)))
+
+    def description(self) -> dict[str, Any]:
+        return {"kind": self.kind, "model": self.model}
+
+    def _part(self, texts: list[str | None]) -> Tokens:
+        encodings = self._fast.encode_batch_fast([text or "" for text in texts], add_special_tokens=False)
+        return _flat([encoding.ids for encoding in encodings])
 
 
 class _Numbers(dict[str, int]):
@@ -246,6 +284,7 @@ TRAINERS: dict[str, Callable[..., Tokenizer]] = {"words": train_words, "bpe": tr
 KINDS: dict[str, Callable[[Mapping[str, Any]], Tokenizer]] = {
     "words": lambda d: WordTokenizer(d["words"]),
     "bpe": lambda d: BpeTokenizer(d["model"]),
+    "fast": lambda d: FastTokenizer(d["model"]),
 }
 
 

@@ -4,6 +4,8 @@
 both, `report` the page that `as_markdown` and `as_html` put into words.
 """
 
+from coderet.reports.architectures import COLUMN as ARCHITECTURES
+from coderet.reports.card import card, scored_card
 from coderet.reports.choices import contrasts, headlines, read_score
 from coderet.reports.comparison import all_warnings, differences
 from coderet.reports.groups import group_means
@@ -16,10 +18,12 @@ from coderet.reports.sections import report
 from coderet.reports.summary import summary_rows
 
 __all__ = [
+    "ARCHITECTURES",
     "Results",
     "all_warnings",
     "as_html",
     "as_markdown",
+    "card",
     "contrasts",
     "costs",
     "differences",
@@ -31,6 +35,7 @@ __all__ = [
     "read_score",
     "report",
     "revision_of",
+    "scored_card",
     "seconds_of",
     "summary_rows",
     "task_result",

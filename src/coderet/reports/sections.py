@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from coderet.reports import coir, comparison, figures, groups, plots
+from coderet.reports import architectures, coir, comparison, figures, groups, plots
 from coderet.reports.comparison import Difference, setting
 from coderet.reports.page import Cell, Column, Page, Plot, Section, Table
 from coderet.reports.results import UNITS, Results, costs, hardware, headline
@@ -47,8 +47,12 @@ def report(
     warnings: Sequence[str] = (),
     grouped: Mapping[str, str] | None = None,
     differs: Mapping[str, str] | None = None,
+    architectures_there: Sequence[Row] = (),
 ) -> Page:
-    """The whole report. grouped: each benchmark's group; differs: why its figures may not be those of the paper."""
+    """The whole report. grouped: each benchmark's group; differs: why its figures may not be those of the paper.
+
+    architectures_there: the paper's figures for the architectures of 2019, the rows of `architectures.COLUMN`.
+    """
     sections = [
         _headline(results, differences, baseline),
         groups.section(results, grouped or {}),
@@ -56,6 +60,7 @@ def report(
         _every_metric(results, published),
         coir.section(results),
         _published(results, published, differs or {}),
+        architectures.section(results, architectures_there),
         _efficiency(results),
         _training(results),
         _settings(results),

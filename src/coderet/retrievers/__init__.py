@@ -24,7 +24,7 @@ RETRIEVERS = {
     "bm25s": "coderet.retrievers.bm25s:Bm25s",
     "dense": "coderet.retrievers.dense:Dense",
 }
-FUSIONS = {"rrf": "coderet.retrievers.fusion:rrf"}
+FUSIONS = {"rrf": "coderet.retrievers.fusion:rrf", "weighted": "coderet.retrievers.fusion:weighted"}
 FORMAT = 1
 CHUNKING = "chunking"
 _FILE = "retriever.json"

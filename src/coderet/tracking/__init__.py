@@ -8,6 +8,7 @@ from coderet.tracking.lightning import logger
 from coderet.tracking.logbook import Entry, Outcome, git_commit, log
 from coderet.tracking.models import register
 from coderet.tracking.names import allowed, original
+from coderet.tracking.publishing import NotPushed, push
 from coderet.tracking.server import BadAddress, Off, Unreachable
 from coderet.tracking.tracker import TRAINING, Silent, Tracker, start
 
@@ -15,6 +16,7 @@ __all__ = [
     "TRAINING",
     "BadAddress",
     "Entry",
+    "NotPushed",
     "Off",
     "Outcome",
     "Silent",
@@ -26,6 +28,7 @@ __all__ = [
     "log",
     "logger",
     "original",
+    "push",
     "register",
     "start",
 ]

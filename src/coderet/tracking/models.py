@@ -1,10 +1,12 @@
 """Trained encoders in MLflow's model registry, where an alias names the one in use.
 
+What is registered is one folder three times over: coderet's, sentence-transformers' and MLflow's own, with its card.
 `mlflow.pyfunc.load_model("models:/<name>@champion").predict(texts)` gives vectors, wherever coderet is installed; the
 parameter `side` says whether texts are queries (the default) or documents. MLflow loads the folder through this module.
 """
 
 import hashlib
+import shutil
 import tempfile
 import warnings
 from pathlib import Path
@@ -13,12 +15,16 @@ from typing import Any
 from coderet.tracking import server
 
 ALIAS = "champion"
+CARD, CARD_TAG = "README.md", "card"
 
 
-def register(name: str, folder: Path, run_id: str, *, alias: str = ALIAS, uri: str | None = None) -> str:
+def register(
+    name: str, folder: Path, run_id: str, *, card: str = "", alias: str = ALIAS, uri: str | None = None
+) -> str:
     """The version of registered model `name` that holds folder's encoder; made if no version does. alias moves there.
 
-    folder is what `encoders.load` reads; run_id the system's run, which keeps the files. Raises as `log` does.
+    folder is what `encoders.load` reads; run_id the system's run, which keeps the files. card goes along as README.md,
+    in the place of folder's; another one replaces it and makes no version. Raises as `log` does.
     """
     client, _ = server.connect(uri)
     from mlflow.exceptions import MlflowException
@@ -31,13 +37,21 @@ def register(name: str, folder: Path, run_id: str, *, alias: str = ALIAS, uri: s
             raise
     versions = client.search_model_versions(f"name = '{name}'")
     version = next((each for each in versions if each.tags.get("contents") == contents), None)
-    if version is None:
-        place = f"encoder-{contents[:12]}"  # a run may get several, and earlier versions keep theirs
-        with tempfile.TemporaryDirectory() as scratch:
-            _save(folder, Path(scratch, "encoder"))
-            client.log_artifacts(run_id, str(Path(scratch, "encoder")), place)
-        source = f"{client.get_run(run_id).info.artifact_uri}/{place}"
-        version = client.create_model_version(name, source, run_id, tags={"contents": contents})
+    place = f"encoder-{contents[:12]}"  # a run may get several, and earlier versions keep theirs
+    tags = {"contents": contents, CARD_TAG: hashlib.sha256(card.encode()).hexdigest()}
+    with tempfile.TemporaryDirectory() as scratch:
+        model = Path(scratch, "encoder")
+        if version is None:
+            _save(folder, model)
+            if card:
+                (model / CARD).write_text(card, encoding="utf-8")
+            client.log_artifacts(run_id, str(model), place)
+            source = f"{client.get_run(run_id).info.artifact_uri}/{place}"
+            version = client.create_model_version(name, source, run_id, tags=tags)
+        elif card and version.tags.get(CARD_TAG) != tags[CARD_TAG]:
+            Path(scratch, CARD).write_text(card, encoding="utf-8")
+            client.log_artifact(version.run_id, str(Path(scratch, CARD)), place)
+            client.set_model_version_tag(name, version.version, CARD_TAG, tags[CARD_TAG])
     client.set_registered_model_alias(name, alias, version.version)
     return str(version.version)
 
@@ -59,14 +73,15 @@ def _save(folder: Path, model: Path) -> None:
         mlflow.pyfunc.save_model(
             str(model),
             loader_module=__name__,
-            data_path=str(folder),
             pip_requirements=["coderet"],
             signature=signature,
         )
+    # Not as MLflow's data_path, which would be a folder within: here all three find their files at the top.
+    shutil.copytree(folder, model, dirs_exist_ok=True)
 
 
 def _load_pyfunc(path: str) -> "ServedEncoder":
-    """MLflow's hook: the model in the folder that `register` was given."""
+    """MLflow's hook: the model in the folder that `register` made."""
     from coderet import encoders
 
     return ServedEncoder(encoders.load(Path(path)))
@@ -90,8 +105,9 @@ class ServedEncoder:
 
 
 def _contents(folder: Path) -> str:
+    """A hash of all files but the card, which tells of the encoder and is no part of it."""
     whole = hashlib.sha256()
-    for path in sorted(each for each in folder.rglob("*") if each.is_file()):
+    for path in sorted(each for each in folder.rglob("*") if each.is_file() and each != folder / CARD):
         whole.update(path.relative_to(folder).as_posix().encode() + b"\0" + str(path.stat().st_size).encode() + b"\0")
         with path.open("rb") as file:
             while block := file.read(2**20):

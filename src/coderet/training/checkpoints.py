@@ -1,11 +1,13 @@
 """What a training run keeps on disk: the best weights so far, and all it takes to go on exactly where it was killed.
 
-work/best-<epoch>.pt holds the encoder's weights of the epoch with the best score, the first of equals; work/last.ckpt
-is Lightning's checkpoint of everything, this callback's memory of the best included. Both are moved into place whole.
+work/best-<lap>.pt holds the encoder's weights of the lap with the best score, the first of equals; work/last.ckpt is
+Lightning's checkpoint of everything, this callback's memory of the best included. Both are moved into place whole, so
+that a full disk or a kill costs what came after the last one and no more. Of several devices the first one writes.
 """
 
+import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +16,18 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.callbacks import EarlyStopping
 
 from coderet.records import DataError
+from coderet.training import devices
+
+ENCODER = "encoder."  # what the names of the encoder's weights begin with in the module that trains it
 
 
 class Checkpoints(Callback):
-    """score: the logged number that is to be largest. every: steps between two saves inside an epoch, 0 for none."""
+    """score: the logged number that is to be largest. every: batches between two saves inside a lap, 0 for none."""
 
     def __init__(self, work: Path, score: str, every: int, stopping: EarlyStopping) -> None:
         self._work, self._score, self._every, self._stopping = work, score, every, stopping
         self._last = work / "last.ckpt"
-        self.best_epoch, self.best_score = -1, -1.0
+        self.best_lap, self.best_score = -1, -1.0
 
     def last(self) -> Path | None:
         """The checkpoint to go on from, None if there is none; DataError if it is cut short."""
@@ -43,31 +48,47 @@ class Checkpoints(Callback):
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        # Not after an epoch's last step: the validation that follows belongs to the epoch and would be skipped.
+        # Not after a lap's last step: the validation that follows belongs to the lap and would be skipped.
         done = batch_idx + 1
         if self._every and done % self._every == 0 and done < trainer.num_training_batches:
-            _move_in(trainer.save_checkpoint, self._last)
+            self._save_all(trainer, pl_module)
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         score = float(trainer.callback_metrics[self._score])
         if score > self.best_score:
-            self.best_epoch, self.best_score = trainer.current_epoch, score
-            weights = {name: each.cpu() for name, each in pl_module.encoder.state_dict().items()}  # type: ignore[union-attr,operator]
-            _move_in(lambda path: torch.save(weights, path), self._best())
+            self.best_lap, self.best_score = trainer.current_epoch, score
+            every = trainer.strategy.lightning_module_state_dict()  # by all devices: each may hold a part
+            weights = {
+                name.removeprefix(ENCODER): each.cpu() for name, each in every.items() if name.startswith(ENCODER)
+            }
+            with _whole(self._best()) as path:
+                if devices.rank() == 0:
+                    torch.save(weights, path)
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        _move_in(trainer.save_checkpoint, self._last)
-        for outdated in set(self._work.glob("best-*.pt")) - {self._best()}:
-            outdated.unlink()
+        self._save_all(trainer, pl_module)
+        if devices.rank() == 0:
+            for outdated in set(self._work.glob("best-*.pt")) - {self._best()}:
+                outdated.unlink()
 
     def state_dict(self) -> dict[str, Any]:
-        return {"best_epoch": self.best_epoch, "best_score": self.best_score}
+        return {"best_lap": self.best_lap, "best_score": self.best_score}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.best_epoch, self.best_score = state["best_epoch"], state["best_score"]
+        self.best_lap, self.best_score = state["best_lap"], state["best_score"]
+
+    def _save_all(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        broken = [name for name, weights in pl_module.named_parameters() if not torch.isfinite(weights).all()]
+        if broken:
+            raise DataError(
+                f"{len(broken)} weights are not numbers after step {trainer.global_step}, {broken[0]} among them; the "
+                "checkpoint before is kept; lower training.learning_rate or set training.clip_norm"
+            )
+        with _whole(self._last) as path:
+            trainer.save_checkpoint(path)
 
     def _best(self) -> Path:
-        return self._work / f"best-{self.best_epoch}.pt"
+        return self._work / f"best-{self.best_lap}.pt"
 
 
 def _read(path: Path, **options: Any) -> Any:
@@ -79,8 +100,17 @@ def _read(path: Path, **options: Any) -> Any:
         ) from error
 
 
-def _move_in(save: Callable[[Path], Any], path: Path) -> None:
+@contextlib.contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """Where to write what is moved to path once it is whole; of several devices the first writes and moves."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{path.name}.part")
-    save(temporary)
-    os.replace(temporary, path)
+    try:
+        yield temporary
+        if devices.rank() == 0:
+            os.replace(temporary, path)
+    except (OSError, RuntimeError) as error:  # torch writes some files itself and then raises the latter
+        temporary.unlink(missing_ok=True)
+        raise DataError(
+            f"{path} could not be written ({error}); make room and run it again: it goes on from the checkpoint before"
+        ) from error

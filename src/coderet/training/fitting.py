@@ -11,35 +11,37 @@ Everything on the way lies in a folder of work_folder that is named for what it 
 settings, seed. On a processor the weights are the same byte for byte however often the run was killed.
 """
 
-import contextlib
 import hashlib
 import json
-import logging
 import math
 import sys
-import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
-from lightning.pytorch import Callback, Trainer
 from lightning.pytorch.callbacks import EarlyStopping
 from lightning.pytorch.loggers import Logger
 
-from coderet import registry
+from coderet import encoders, registry
+from coderet.corpora import store
 from coderet.encoders.base import DualEncoder
 from coderet.records import DataError
-from coderet.training import objectives, vocabulary
+from coderet.training import devices, objectives, vocabulary
 from coderet.training.batches import batches_of
 from coderet.training.checkpoints import Checkpoints
-from coderet.training.module import SCORE, ContrastiveModule, Curve
+from coderet.training.curves import Curve, Points
+from coderet.training.gradient_cache import GradientCache
+from coderet.training.laps import Laps
+from coderet.training.module import SCORE, ContrastiveModule
 from coderet.training.objectives import Objective
 from coderet.training.pairs import PairsModule, TokenPairs, tokenised
+from coderet.training.running import Running
 
-FORMAT = 2
-SECTIONS = ("encoder", "objective", "batches", "training")
-LOG_STEPS = 10  # steps between two points of a logged curve
+FORMAT = 3
+SECTIONS = ("encoder", "objective", "batches", "training", "trainer")
+SETTINGS = "settings.json"  # what a work folder's name is a hash of, for people
+DONE = "done"  # an empty file in the folder of a training that came to its end
 
 
 def fit(
@@ -49,12 +51,13 @@ def fit(
     work_folder: Path,
     seed: int,
     logger: Logger | None = None,
-) -> tuple[DualEncoder, dict[str, Any]]:
+) -> tuple[Any, dict[str, Any]]:
     """The encoder with the best validation MRR, and the facts of its training for the results file.
 
-    settings: maps named as SECTIONS, `encoder` (see `DualEncoder.build`), `objective` (see `objectives.build`),
-    `batches` (see `PairsModule`) and `training` (see `train`). Raises UnknownName for a setting that is not known and
-    DataError for pairs, tokenizers or checkpoints that cannot be used.
+    settings: maps named as SECTIONS, `encoder` (see `encoders.trainable`), `objective` (see `objectives.build`),
+    `batches` (see `batches.batches_of` and `GradientCache`), `training` (see `train`) and `trainer` (see `Running`).
+    Raises UnknownName for a setting that is not known and DataError for pairs, tokenizers or checkpoints that cannot be
+    used. On several devices only the first process comes back from here; the others end, their work done.
     """
     given: dict[str, Any] = {name: {} for name in SECTIONS} | dict(settings)
     for name in given:
@@ -66,45 +69,79 @@ def fit(
         if not isinstance(section, Mapping):
             raise registry.BadValue(f"fit.{name} is {section!r}; wanted a mapping of settings")
     training = registry.fit_arguments(train, given["training"], "fit.training")
-    batches = registry.fit_arguments(batches_of, given["batches"], "fit.batches")
+    batches = registry.fit_arguments(batches_of, given["batches"], "fit.batches", GradientCache)
+    running = Running(**registry.fit_arguments(Running, given["trainer"], "fit.trainer"))
     torch.manual_seed(seed)
     objective = objectives.build(given["objective"])
-    encoder = DualEncoder.build(vocabulary.load_vocabulary(tokenizers_folder), given["encoder"])
-    work = work_folder / _key(pairs_folder, tokenizers_folder, given, seed)
-    facts = train(encoder, objective, batches, pairs_folder, work, seed, logger, **training)
-    return encoder, facts | {"settings": {name: dict(given[name]) for name in SECTIONS}}
+    own = given["encoder"].get("kind") != "pretrained"  # which brings its tokenizer
+    data = _digests(pairs_folder, tokenizers_folder if own else None)
+    work = work_folder / _key(data, given, seed)
+    with devices.alone(work):
+        encoder = encoders.trainable(given["encoder"], tokenizers_folder, work)
+        _say_what_is_new(work, {"seed": seed, "data": data, **given})
+    resolved = given | {
+        "batches": _defaults(batches_of) | _defaults(GradientCache) | batches,
+        "training": _defaults(train) | training,
+        "trainer": _defaults(Running) | given["trainer"],
+    }
+    if logger:
+        logger.log_hyperparams({**resolved, "seed": seed, "data": data})
+    facts = train(encoder, objective, batches, running, pairs_folder, work, seed, logger, **training)
+    devices.only_the_first_goes_on()
+    (work / DONE).touch()
+    return encoder, facts | {"data": data, "settings": {name: dict(resolved[name]) for name in SECTIONS}}
 
 
 def train(
-    encoder: DualEncoder,
+    encoder: Any,
     objective: Objective,
     batches: Mapping[str, Any],
+    running: Running,
     pairs_folder: Path,
     work: Path,
     seed: int,
     logger: Logger | None,
     *,
     epochs: int = 4,
+    max_steps: int = 0,
     patience: int = 2,
+    optimiser: str = "adam",
     learning_rate: float = 0.006,
-    warmup: int = 50,
+    weight_decay: float = 0.0,
+    layer_decay: float = 1.0,
+    schedule: Literal["linear", "cosine", "constant"] = "linear",
+    warmup: float = 50,
+    clip_norm: float = 0.0,
+    accumulate: int = 1,
+    teacher: Literal["base"] | None = None,
     start_from_rarity: bool = True,
+    valid_every: int = 0,
     valid_block: int = 1000,
     valid_blocks: int = 5,
     checkpoint_steps: int = 0,
     workers: int = 0,
 ) -> dict[str, Any]:
-    """Train encoder in place; its weights are then those of the epoch with the best validation MRR.
+    """Train encoder in place; its weights are then those of the validation with the best MRR.
 
-    batches: arguments of `batches.batches_of`. epochs: at most; patience: stop after so many without a better MRR.
-    start_from_rarity: tokens begin with weights
-    by inverse document frequency. checkpoint_steps: save every so many steps beside each epoch's end, 0 for never.
+    batches: arguments of `batches.batches_of` and `GradientCache`. epochs, max_steps: at most, 0 steps for no bound.
+    patience: stop after so many validations without a better MRR. optimiser, weight_decay, layer_decay, schedule: see
+    `optimising`. warmup: steps up to the full learning rate, or their share of all if below 1. clip_norm: the longest a
+    gradient may be, 0 for any. accumulate: batches a step. teacher: base lets an objective see the vectors of the
+    encoder as it was before. start_from_rarity: tokens begin with weights by inverse document frequency. valid_every:
+    steps between validations, 0 for an epoch. checkpoint_steps: save every so many steps beside each validation, 0 for
+    never.
     """
     for name, value, low, high in (
         ("epochs", epochs, 1, math.inf),
+        ("max_steps", max_steps, 0, math.inf),
         ("patience", patience, 0, math.inf),
         ("learning_rate", learning_rate, 1e-12, math.inf),
+        ("weight_decay", weight_decay, 0, math.inf),
+        ("layer_decay", layer_decay, 1e-6, 1),
         ("warmup", warmup, 0, math.inf),
+        ("clip_norm", clip_norm, 0, math.inf),
+        ("accumulate", accumulate, 1, math.inf),
+        ("valid_every", valid_every, 0, math.inf),
         ("valid_block", valid_block, 2, math.inf),
         ("valid_blocks", valid_blocks, 1, math.inf),
         ("checkpoint_steps", checkpoint_steps, 0, math.inf),
@@ -112,44 +149,66 @@ def train(
     ):
         registry.check_range(f"fit.training.{name}", value, low, high)
     pairs = {name: _tokenised(name, pairs_folder, encoder, work) for name in ("train", "valid")}
-    if start_from_rarity:
+    if start_from_rarity and isinstance(encoder, DualEncoder):
         weights = vocabulary.rarity(pairs["train"].tokens.values(), len(encoder.tokenizer))
         for tower in dict.fromkeys((encoder.query_tower, encoder.document_tower)):
             tower.start_from(weights)
+    cache = GradientCache(**_taken(GradientCache, batches))
+    laps = Laps(
+        batches_of(pairs["train"].traits, seed, **_taken(batches_of, batches)),
+        epochs=epochs,
+        max_steps=max_steps,
+        valid_every=valid_every,
+        accumulate=accumulate,
+    )
     data = PairsModule(
-        pairs["train"],
-        pairs["valid"],
-        seed=seed,
-        batches=batches_of(pairs["train"].keys, seed, **batches),
-        block=valid_block,
-        blocks=valid_blocks,
-        workers=workers,
+        pairs["train"], pairs["valid"], seed=seed, batches=laps, block=valid_block, blocks=valid_blocks, workers=workers
     )
     module = ContrastiveModule(
         encoder,
         objective,
         seed=seed,
-        steps=epochs * len(data.batches),
-        learning_rate=learning_rate,
+        laps=laps,
+        cache=cache,
+        optimiser={
+            "kind": optimiser,
+            "learning_rate": learning_rate,
+            "weight_decay": weight_decay,
+            "layer_decay": layer_decay,
+        },
+        schedule=schedule,
         warmup=warmup,
+        clip_norm=clip_norm,
+        with_base=teacher == "base",
     )
-    # After validation, not at the epoch's end: the checkpoint that is written there must hold what it decided.
-    curve, stopping = Curve(), EarlyStopping(SCORE, mode="max", patience=patience, check_on_train_epoch_end=False)
-    checkpoints = Checkpoints(work, SCORE, checkpoint_steps, stopping)
-    _run(module, data, [curve, stopping, checkpoints], epochs, checkpoints.last(), logger)
+    # After validation, not at the lap's end: the checkpoint that is written there must hold what it decided.
+    curve = Curve(SCORE)
+    stopping = EarlyStopping(SCORE, mode="max", patience=patience, check_on_train_epoch_end=False)
+    checkpoints = Checkpoints(work, SCORE, checkpoint_steps * accumulate, stopping)
+    running.fit(
+        module,
+        data,
+        [curve, Points(), stopping, checkpoints],
+        epochs=laps.laps,
+        work=work,
+        checkpoint=checkpoints.last(),
+        logger=logger,
+    )
     encoder.load_state_dict(checkpoints.best_weights())
     encoder.eval()
-    steps, seconds = curve.rows[-1]["step"], curve.rows[-1]["seconds"]
+    last, best = curve.rows[-1], curve.rows[checkpoints.best_lap]
     tokens = pairs["train"].tokens
     return {
-        "seconds": seconds,
+        "seconds": last["seconds"],
         "pairs": len(pairs["train"]),
         "validation_pairs": int(data.blocks.size),
-        "pairs_left_over": data.batches.left_over,
-        "pairs_per_second": steps * data.batches.batch / seconds,
-        "epochs": len(curve.rows),
-        "steps": steps,
-        "best_epoch": checkpoints.best_epoch + 1,  # counted from 1, as `epochs` is
+        "pairs_left_over": laps.left_over,
+        "pairs_per_second": curve.pairs / last["seconds"],
+        "devices": running.devices * running.nodes,
+        "epochs": last["epoch"] + 1,
+        "steps": last["step"],
+        "best_epoch": best["epoch"] + 1,  # counted from 1, as `epochs` is
+        "best_step": best["step"],
         "best_validation_mrr": checkpoints.best_score,
         "parameters": encoder.parameters_count,
         "queries_cut": tokens["query"].cut,
@@ -160,54 +219,63 @@ def train(
     }
 
 
-def _run(
-    module: ContrastiveModule,
-    data: PairsModule,
-    callbacks: list[Callback],
-    epochs: int,
-    checkpoint: Path | None,
-    logger: Logger | None,
-) -> None:
-    with _quiet():
-        trainer = Trainer(
-            accelerator="auto",
-            devices=1,
-            max_epochs=epochs,
-            callbacks=callbacks,
-            logger=logger or False,
-            log_every_n_steps=LOG_STEPS,
-            num_sanity_val_steps=0,
-            enable_checkpointing=False,
-            enable_model_summary=False,
-            enable_progress_bar=sys.stderr.isatty(),
-        )
-        trainer.fit(module, datamodule=data, ckpt_path=checkpoint, weights_only=False)
+def _tokenised(name: str, pairs_folder: Path, encoder: Any, work: Path) -> TokenPairs:
+    with devices.alone(work):  # one process tokenises, the others find it done
+        return tokenised(pairs_folder / f"{name}.parquet", encoder, work / f"tokens-{name}")
 
 
-def _tokenised(name: str, pairs_folder: Path, encoder: DualEncoder, work: Path) -> TokenPairs:
-    return tokenised(pairs_folder / f"{name}.parquet", encoder, work / f"tokens-{name}")
-
-
-def _key(pairs_folder: Path, tokenizers_folder: Path, settings: Mapping[str, Any], seed: int) -> str:
-    digest = hashlib.sha256(f"{FORMAT} {seed} {json.dumps(settings, sort_keys=True, default=dict)}".encode())
-    for path in (pairs_folder / "train.parquet", pairs_folder / "valid.parquet", tokenizers_folder / vocabulary.FILE):
+def _digests(pairs_folder: Path, tokenizers_folder: Path | None) -> dict[str, str]:
+    """SHA-256 of what is learned from; of a tokenizer only where the encoder reads with it."""
+    found = {}
+    files = {name: pairs_folder / f"{name}.parquet" for name in ("train", "valid")}
+    if tokenizers_folder is not None:
+        files["tokenizer"] = tokenizers_folder / vocabulary.FILE
+    for name, path in files.items():
         try:
             with path.open("rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
+                found[name] = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             raise DataError(f"{path} cannot be read ({error}); run: dvc repro mine vocabulary") from error
-    return digest.hexdigest()[:32]
+    return found
 
 
-@contextlib.contextmanager
-def _quiet() -> Any:
-    """Lightning's advice (more workers, other logging) is not for the users of this suite."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", module="lightning")
-        log = logging.getLogger("lightning.pytorch")
-        level = log.level
-        log.setLevel(logging.ERROR)
-        try:
-            yield
-        finally:
-            log.setLevel(level)
+def _key(data: Mapping[str, str], settings: Mapping[str, Any], seed: int) -> str:
+    said = json.dumps([FORMAT, seed, data, settings], sort_keys=True, default=dict)
+    return hashlib.sha256(said.encode()).hexdigest()[:32]
+
+
+def _say_what_is_new(work: Path, settings: Mapping[str, Any]) -> None:
+    """Tell that other settings start anew, where a training of such an encoder was left unfinished."""
+    said: dict[str, Any] = json.loads(json.dumps(settings, default=dict))
+    if (work / SETTINGS).exists():
+        return
+    left = [each for each in work.parent.glob("*/last.ckpt") if not each.with_name(DONE).exists()]
+    others = {each.parent: store.read_json(each.with_name(SETTINGS)) for each in left}
+    kin = [each for each, its in others.items() if its["encoder"].get("kind") == said["encoder"].get("kind")]
+    if kin:
+        newest = max(kin, key=lambda each: (each / "last.ckpt").stat().st_mtime)
+        old, new = (dict(_leaves(each)) for each in (others[newest], said))
+        changed = sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
+        print(
+            f"fit: trains from the start in {work}, for these are others than in {newest}, where a training waits to "
+            f"go on: {', '.join(changed)}",
+            file=sys.stderr,
+        )
+    store.write_json(work / SETTINGS, said)
+
+
+def _leaves(settings: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    return [
+        leaf
+        for name, value in settings.items()
+        for leaf in (_leaves(value, f"{prefix}{name}.") if isinstance(value, Mapping) else [(f"{prefix}{name}", value)])
+    ]
+
+
+def _taken(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What of given function takes by name."""
+    return {name: value for name, value in given.items() if name in registry.named_arguments(function)}
+
+
+def _defaults(function: Callable[..., Any]) -> dict[str, Any]:
+    return {name: each.default for name, each in registry.named_arguments(function).items()}

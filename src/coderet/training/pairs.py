@@ -10,12 +10,13 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import torch
 from lightning.pytorch import LightningDataModule
 from torch import Tensor
@@ -24,10 +25,12 @@ from torch.utils.data import DataLoader, Dataset
 from coderet.encoders.base import DualEncoder
 from coderet.encoders.encoding import Role
 from coderet.encoders.tokenizer import Tokens
-from coderet.training.batches import DistinctBatches, RandomBatches, random_of
+from coderet.training.batches import Batches, Plan, Traits, random_of
+from coderet.training.laps import Laps
 from coderet.training.vocabulary import read_texts
 
 COLUMN_OF_ROLE: dict[Role, str] = {"query": "query", "document": "code"}
+CLUSTERS = {"repository": "repository", "file": "path"}
 ROLES: tuple[Role, ...] = ("query", "document")
 
 
@@ -53,13 +56,22 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TokenPairs:
-    """N pairs as token ids; keys (N,) int64 are hashes of the texts, normalised line ends and outer white space."""
+    """N pairs as token ids; keys (N,) int64 are hashes of the texts, normalised line ends and outer white space.
+
+    clusters: (N,) int64 labels, equal for pairs of one repository and of one file.
+    """
 
     tokens: dict[Role, Tokens]
     keys: dict[Role, np.ndarray]
+    clusters: dict[str, np.ndarray] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.keys["query"])
+
+    @property
+    def traits(self) -> Traits:
+        """What `batches_of` goes by."""
+        return Traits(self.keys["query"], self.keys["document"], self.clusters)
 
     def batch(self, rows: np.ndarray) -> Batch:
         """The pairs in rows, each side padded to its longest."""
@@ -76,7 +88,7 @@ def tokenised(path: Path, encoder: DualEncoder, folder: Path) -> TokenPairs:
     A folder that is there is taken as it is: name it for what it was made from.
     """
     if not folder.is_dir():
-        table = read_texts(path)
+        table = read_texts(path, *CLUSTERS.values())
         folder.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f"{folder.name}.", suffix=".part"))
         try:
@@ -85,6 +97,8 @@ def tokenised(path: Path, encoder: DualEncoder, folder: Path) -> TokenPairs:
                 tokens = encoder.tokens(texts, role)
                 for name, array in _arrays(tokens, text_keys(texts)).items():
                     np.save(temporary / f"{role}.{name}.npy", array)
+            for name, labels in _clusters(table).items():
+                np.save(temporary / f"{name}.npy", labels)
             os.replace(temporary, folder)
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -95,7 +109,7 @@ def tokenised(path: Path, encoder: DualEncoder, folder: Path) -> TokenPairs:
             np.load(folder / f"{role}.{name}.npy", mmap_mode="r") for name in ("ids", "offsets", "lost", "keys")
         )
         tokens_of[role], keys_of[role] = Tokens(ids, offsets, *lost.tolist()), np.array(keys)
-    return TokenPairs(tokens_of, keys_of)
+    return TokenPairs(tokens_of, keys_of, {name: np.load(folder / f"{name}.npy") for name in CLUSTERS})
 
 
 def text_keys(texts: pa.ChunkedArray) -> np.ndarray:
@@ -110,9 +124,12 @@ def text_keys(texts: pa.ChunkedArray) -> np.ndarray:
 
 
 class Epochs:
-    """The training loader: an iteration is what is left of the epoch that was last set. Its state is its place."""
+    """The training loader: an iteration is what is left of the epoch that was last set. Its state is its place.
 
-    def __init__(self, pairs: TokenPairs, batches: RandomBatches | DistinctBatches, workers: int = 0) -> None:
+    batches: `len` and `plan(epoch)`, the rows of each batch.
+    """
+
+    def __init__(self, pairs: TokenPairs, batches: Batches, workers: int = 0) -> None:
         self.pairs, self.batches, self.workers = pairs, batches, workers
         self.epoch, self.position = 0, 0
         self.sampler = self  # where Lightning looks for set_epoch
@@ -141,8 +158,8 @@ class Epochs:
 class PairsModule(LightningDataModule):
     """Training batches of all pairs, and validation blocks of block pairs, the same ones every epoch.
 
-    batches: which pairs make a training batch. blocks: at most so many; pairs after the last whole block are not used,
-    but if there are fewer than one block, that block is smaller.
+    batches: which pairs make a training batch, as `laps.Laps` says it. blocks: at most so many; pairs after the last
+    whole block are not used, but if there are fewer than one block, that block is smaller.
     """
 
     def __init__(
@@ -151,7 +168,7 @@ class PairsModule(LightningDataModule):
         valid: TokenPairs,
         *,
         seed: int,
-        batches: RandomBatches | DistinctBatches,
+        batches: Batches,
         block: int = 1000,
         blocks: int = 5,
         workers: int = 0,
@@ -164,15 +181,25 @@ class PairsModule(LightningDataModule):
         order = random_of(seed, 0).permutation(len(valid))[: min(blocks, len(valid) // block) * block]
         self.blocks = order.reshape(-1, block)
 
+    def setup(self, stage: str) -> None:
+        """On several devices each takes its rows of every batch, and its share of the validation blocks."""
+        if self.trainer is not None and isinstance(self.batches, Laps):
+            self.batches.share(self.trainer.global_rank, self.trainer.world_size)
+
     def train_dataloader(self) -> Epochs:
         return self._epochs
 
     def val_dataloader(self) -> Any:
-        return DataLoader(_Planned(self._valid, self.blocks), batch_size=None, shuffle=False)
+        blocks = self.blocks
+        if self.trainer is not None:
+            # Uneven rather than padded; an empty block where there are fewer than devices, for all must validate.
+            own = blocks[self.trainer.global_rank :: self.trainer.world_size]
+            blocks = own if len(own) else blocks[:1, :0]
+        return DataLoader(_Planned(self._valid, blocks), batch_size=None, shuffle=False)
 
 
 class _Planned(Dataset[Batch]):
-    def __init__(self, pairs: TokenPairs, plan: np.ndarray) -> None:
+    def __init__(self, pairs: TokenPairs, plan: Plan) -> None:
         self._pairs, self._plan = pairs, plan
 
     def __len__(self) -> int:
@@ -184,3 +211,11 @@ class _Planned(Dataset[Batch]):
 
 def _arrays(tokens: Tokens, keys: np.ndarray) -> dict[str, np.ndarray]:
     return {"ids": tokens.ids, "offsets": tokens.offsets, "lost": np.array([tokens.cut, tokens.lost]), "keys": keys}
+
+
+def _clusters(table: pa.Table) -> dict[str, np.ndarray]:
+    repository, file = (
+        pc.fill_null(table[name], "").combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
+        for name in ("repository", "path")
+    )
+    return {"repository": repository, "file": repository * (int(file.max(initial=0)) + 1) + file}

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from coderet.corpora import store
 from coderet.encoders import tokenizer as tokenizers
 from coderet.encoders.tokenizer import Tokenizer, Tokens
 from coderet.records import DataError
@@ -39,12 +39,9 @@ def load_vocabulary(folder: Path) -> Tokenizer:
     return tokenizers.load(folder / FILE)
 
 
-def read_texts(path: Path) -> pa.Table:
-    """The query and code columns of a file of pairs; DataError if it is missing, cut short or empty."""
-    try:
-        table = pq.read_table(path, columns=list(COLUMNS), memory_map=True)
-    except (OSError, pa.ArrowException) as error:
-        raise DataError(f"{path} is not a whole file of pairs ({error}); run: dvc repro mine") from error
+def read_texts(path: Path, *columns: str) -> pa.Table:
+    """The query and code columns of a file of pairs, and these; DataError if it is missing, cut short or empty."""
+    table = store.read_pairs(path, (*COLUMNS, *columns))
     if not len(table):
         raise DataError(f"{path} has no pairs; mine from more sources, or from packages that fall on this side")
     return table
