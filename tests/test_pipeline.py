@@ -26,7 +26,7 @@ def outs(name: str) -> set[str]:
 
 
 def test_every_stage_writes_where_paths_says():
-    assert outs("fetch") == {str(paths.raw("SOURCE"))}
+    assert outs("fetch") == {str(paths.source("SOURCE"))}
     assert outs("gather") == {str(paths.raw("BENCHMARK"))}
     collected = {str(paths.benchmark("BENCHMARK") / part) for part in ("corpora", "queries", "qrels")}
     assert outs("collect") == collected | {str(paths.result("BENCHMARK", "collect"))}

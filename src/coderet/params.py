@@ -41,6 +41,7 @@ class Mining:
     multiset_jaccard: float
     min_fingerprint_tokens: int
     leak_query_words: int
+    examples: bool
     processes: int
 
 

@@ -16,13 +16,19 @@ REPORT_HTML = Path("eval/report.html")
 SUMMARY = Path("eval/summary.json")
 MINING_REPORT = TRAIN_RESULTS / "mine.json"
 PAIRS = DATA / "pairs"
+EXAMPLES = PAIRS / "examples.parquet"
 TOKENIZERS = MODELS / "tokenizers"
 BENCHMARKS = DATA / "benchmarks"
 
 
-def raw(source: str) -> Path:
-    """The pinned files of a source or of a benchmark, as they were fetched."""
-    return DATA / "raw" / source
+def source(name: str) -> Path:
+    """The pinned packages of a source, as they were fetched; apart from benchmarks, so that `mine` depends on all."""
+    return DATA / "raw" / "sources" / name
+
+
+def raw(benchmark: str) -> Path:
+    """The files of a benchmark, as they were fetched or put there."""
+    return DATA / "raw" / benchmark
 
 
 def published(code: str) -> Path:

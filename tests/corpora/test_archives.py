@@ -1,5 +1,6 @@
 import gzip
 import io
+import random
 import tarfile
 import zipfile
 
@@ -64,3 +65,27 @@ def test_a_file_is_found_plain_gzipped_and_inside_a_wheel(tmp_path):
     (tmp_path / "y.jsonl.gz").write_bytes(whole[:10] + b"\xff" * 3 + whole[13:])
     with pytest.raises(DataError, match=r"y.jsonl.gz is not whole"):
         archives.find(tmp_path, "y.jsonl")
+
+
+def test_of_two_members_of_one_name_the_last_counts(tmp_path):
+    with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as tarball:
+        for content in (b"old", b"new"):
+            member = tarfile.TarInfo("a.py")
+            member.size = 3
+            tarball.addfile(member, io.BytesIO(content))
+    assert list(archives.members(tmp_path / "a.tar.gz", (".py",))) == [("a.py", b"new")]
+
+
+def test_a_tarball_is_unpacked_once_in_whatever_order_its_members_lie(tmp_path, monkeypatch):
+    noise = random.Random(1).randbytes(2**16)  # which does not compress
+    with tarfile.open(tmp_path / "a.tgz", "w:gz") as tarball:
+        for number in reversed(range(20)):
+            member = tarfile.TarInfo(f"{number:02}.js")
+            member.size = len(noise)
+            tarball.addfile(member, io.BytesIO(noise))
+    rewound = []
+    rewind = gzip._GzipReader._rewind
+    monkeypatch.setattr(gzip._GzipReader, "_rewind", lambda self: (rewound.append(1), rewind(self))[1])
+    names = [name for name, _ in archives.members(tmp_path / "a.tgz", (".js",))]
+    assert names == [f"{number:02}.js" for number in range(20)]
+    assert len(rewound) <= 1  # when tarfile has looked what it is

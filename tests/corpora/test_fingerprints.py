@@ -102,7 +102,7 @@ def test_the_pairs_that_are_compared_are_those_of_datasketchs_own_index():
         minhash.update_batch(both.of(place)[0].tolist())
         wanted.append(sorted(index.query(minhash)))
         index.insert(place, minhash)
-    bands = fingerprints._bands(both, np.arange(len(both)), "functions")
+    bands = both.bands
     found = [each[each < place].tolist() for place, each in enumerate(fingerprints._Alike(bands).of(bands))]
     assert found == wanted and sum(map(len, found)) > 100
 
@@ -126,3 +126,12 @@ def test_nothing_is_a_copy_of_nothing():
 def test_a_text_equals_a_query_by_its_words_if_it_has_enough_of_them(text, match):
     queries = _column(["sort the list of numbers", "sort list"])
     assert fingerprints.equal_texts(_column([text]), queries, 4).tolist() == [match]
+
+
+def test_functions_taken_are_as_if_they_had_been_read_alone():
+    codes = [function(*NAMES[i : i + 12]) for i in range(5)]
+    both, places = prints(*codes, "f()"), np.array([4, 5, 1])
+    alone = prints(codes[4], "f()", codes[1])
+    for taken in (both.take(places), (both.bands, both.take(places))[1]):  # before and after their bands are known
+        assert all(np.array_equal(getattr(taken, each), getattr(alone, each)) for each in ("exact", "offsets", "bands"))
+        assert np.array_equal(taken.identifiers, alone.identifiers) and np.array_equal(taken.counts, alone.counts)

@@ -38,3 +38,19 @@ def test_an_sdist_says_it_in_its_pkg_info(tmp_path: Path):
         member.size = len(content)
         archive.addfile(member, io.BytesIO(content))
     assert of_package(tmp_path / "a-1.tar.gz") == "MIT"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "licence"),
+    [('{"name": "a", "license": "ISC"}', "ISC"), ('{"license": {"type": "MIT"}}', UNKNOWN), ("no json", UNKNOWN)],
+)
+def test_a_package_of_npm_says_it_in_its_own_package_json(tmp_path: Path, metadata: str, licence: str):
+    with tarfile.open(tmp_path / "a-1.tgz", "w:gz") as archive:
+        for name, content in (
+            ("package/lib/package.json", b'{"license": "other"}'),
+            ("package/package.json", metadata.encode()),
+        ):
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    assert of_package(tmp_path / "a-1.tgz") == licence

@@ -13,6 +13,8 @@ REVISION = "0123456789abcdef0123456789abcdef01234567"
     [
         (f"wheel:sympy==1.14.0#sha256={A}", "sympy"),
         (f"sdist:Zope.Interface==7.2.post1#sha256={A}", "zope-interface"),
+        (f"npm:lodash==4.17.21#sha256={A}", "lodash"),
+        (f"npm:@babel/core==8.0.0-beta.1#sha256={A}", "@babel+core"),
         (f"hub:sentence-transformers/all-MiniLM-L6-v2@{REVISION}", "all-MiniLM-L6-v2"),
         (f"hub:datasets/code-search-net/code_search_net@{REVISION}?include=*.json&include=a/*", "code_search_net"),
         (f"file:/somewhere/set.tar.gz#sha256={A}", "set"),
@@ -41,11 +43,15 @@ def test_no_name_leads_out_of_the_folder():
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        (f"whel:a==1#sha256={A}", "known: wheel, sdist, hub, file, url. Did you mean wheel?"),
+        (f"whel:a==1#sha256={A}", "known: wheel, sdist, npm, hub, file, url. Did you mean wheel?"),
         ("sympy", "begins with no known kind"),
         ("official", "is the only line of a benchmark's source"),
         ("wheel:a>=1", "not of the form wheel:<name>==<version>"),
         ("wheel:a[extra]==1", "not of the form"),
+        ("npm:lodash@4.17.21", "not of the form npm:<name>==<version>"),
+        ("npm:lodash==latest", "not of the form npm:"),
+        ("npm:a/b==1", "not of the form npm:"),
+        ("npm:@../b==1", "not of the form npm:"),
         ("wheel:a==1#sha256=abc", "64 hex digits, found 'abc'"),
         ("wheel:a==1#md5=abc", "only sha256"),
         ("hub:a/b@main", "a branch or a tag can move"),

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from coderet.corpora import downloads, sources
+from coderet.corpora import downloads, npm_registry, sources
 from coderet.corpora.sources import SourceError, digest, fetch
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"
@@ -291,6 +291,88 @@ def test_a_python_without_pip_is_told_so(links, monkeypatch, tmp_path):
     bare.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(bare))
     assert "No module named 'pip'; " in refused([f"wheel:a==1#sha256={WRONG}"])
+
+
+# Packages of npm, whose registry is a server on this machine
+
+
+@pytest.fixture
+def npm(site, tmp_path, monkeypatch):
+    """A registry with @own/net 1.0.0 and 2.0.0, which is all that npm is set up with."""
+    for name in [name for name in os.environ if name.lower().startswith("npm_config_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("npm_config_registry", site.address + "/npm/")
+    site.package = sdist({"package/lib/net.js": b"1", "package/package.json": b"{}"})
+    about = {
+        version: {"dist": {"tarball": f"{site.address}/files/net-{version}.tgz"}} for version in ("1.0.0", "2.0.0")
+    }
+    site.pages = {
+        "/npm/@own%2Fnet": json.dumps({"versions": about}).encode(),
+        "/files/net-2.0.0.tgz": site.package,
+    }
+    return site
+
+
+def test_a_package_of_npm_is_had_from_the_registry_that_npm_is_set_up_with(npm):
+    fetch([f"npm:@own/net==2.0.0#sha256={sha256(npm.package)}"], Path("raw"), unpack=False)
+    assert files(Path("raw")) == {"@own+net/net-2.0.0.tgz": npm.package}
+    assert [path for path, _ in npm.asked] == ["/npm/@own%2Fnet", "/files/net-2.0.0.tgz"]
+
+
+def test_a_package_of_npm_is_unpacked_without_its_top_folder(npm):
+    fetch([f"npm:@own/net==2.0.0#sha256={sha256(npm.package)}"], Path("raw"))
+    assert files(Path("raw")) == {"@own+net/lib/net.js": b"1", "@own+net/package.json": b"{}"}
+
+
+def test_a_package_of_npm_that_was_once_fetched_needs_no_registry(npm, monkeypatch):
+    spec = f"npm:@own/net==2.0.0#sha256={sha256(npm.package)}"
+    fetch([spec], Path("raw"))
+    npm.pages = {}
+    fetch([spec], Path("again"))
+    assert files(Path("again")) == files(Path("raw"))
+
+
+def test_a_tarball_cut_half_way_is_gone_on_with(npm):
+    npm.pages["/files/net-2.0.0.tgz"], npm.cuts = BLOCKS, [10**9, 2 * BLOCK]
+    fetch([f"npm:@own/net==2.0.0#sha256={sha256(BLOCKS)}"], Path("raw"), unpack=False)
+    assert npm.asked[1:] == [("/files/net-2.0.0.tgz", None), ("/files/net-2.0.0.tgz", f"bytes={2 * BLOCK}-")]
+
+
+def test_a_tarball_with_another_hash_is_refused_with_the_line_to_write(npm):
+    message = refused([f"npm:@own/net==2.0.0#sha256={WRONG}"])
+    assert f"write into params.yaml:\n  npm:@own/net==2.0.0#sha256={sha256(npm.package)}" in message
+    assert f"  npm:@own/net==2.0.0#sha256={sha256(npm.package)}" in refused(["npm:@own/net==2.0.0"])
+
+
+def test_a_version_that_a_registry_has_not_is_answered_with_those_it_has(npm):
+    assert "has no @own/net 3.0.0; it has versions 2.0.0, 1.0.0" in refused([f"npm:@own/net==3.0.0#sha256={WRONG}"])
+
+
+def test_a_package_that_a_registry_has_not_is_named_with_the_variable_that_names_another(npm):
+    message = refused([f"npm:gone==1.0.0#sha256={WRONG}"])
+    assert message.startswith(f"npm:gone==1.0.0#sha256={WRONG}: {npm.address}/npm/gone answered 404")
+    assert "npm_config_registry" in message
+
+
+def test_a_scope_may_have_a_registry_of_its_own_and_files_are_read_where_the_environment_is_silent(npm, monkeypatch):
+    Path(".npmrc").write_text(f'; of this folder\n@own:registry = "{npm.address}/npm/"\nregistry=http://127.0.0.1:9/\n')
+    monkeypatch.delenv("npm_config_registry")
+    fetch([f"npm:@own/net==2.0.0#sha256={sha256(npm.package)}"], Path("raw"), unpack=False)
+    assert "http://127.0.0.1:9/other could not be fetched" in refused([f"npm:other==1.0.0#sha256={WRONG}"])
+
+
+def test_npm_itself_is_asked_last_and_without_it_the_error_says_what_to_set(npm, monkeypatch, tmp_path):
+    monkeypatch.delenv("npm_config_registry")
+    monkeypatch.setattr(npm_registry, "FILES", ())
+    bin = tmp_path / "bin"
+    bin.mkdir()
+    monkeypatch.setenv("PATH", str(bin))
+    assert "npm_config_registry" in refused([f"npm:@own/net==2.0.0#sha256={WRONG}"])
+    (bin / "npm").write_text(f'#!/bin/sh\n[ "$3" = registry ] && echo {npm.address}/npm/ || echo undefined\n')
+    (bin / "npm").chmod(0o755)
+    fetch([f"npm:@own/net==2.0.0#sha256={sha256(npm.package)}"], Path("raw"), unpack=False)
+    assert [path.name for path in Path("raw").iterdir()] == ["@own+net"]
 
 
 # Addresses

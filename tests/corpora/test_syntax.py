@@ -485,6 +485,7 @@ end
         ("go", "// é\npackage a\nfunc F() int { return 1 }\n"),
         ("javascript", "// é\r\nfunction F() { return 1 }\r\n"),
         ("ruby", "# é\ndef F(x)\n  x\nend\n"),
+        ("typescript", "// é\nexport function F(x: number): number { return x }\n"),
     ],
 )
 def test_extracted_text_of_other_languages_parses_again_to_itself(language, source):
@@ -493,6 +494,38 @@ def test_extracted_text_of_other_languages_parses_again_to_itself(language, sour
     assert again.text == first.text
     assert not again.has_error
     assert source.encode()[first.start_byte : first.end_byte].decode() == first.text
+
+
+def test_typescript_functions_methods_and_fields_with_their_classes_and_namespaces():
+    source = b"""/** Keeps things. */
+export abstract class Box<T> {
+  /** Puts a thing in. */
+  public async put<K>(thing: T, key: K): Promise<void> {
+    await this.store(thing);
+  }
+  /** Declared twice, written once. */
+  get(key: string): T;
+  get(key: any): T { return this.all[key]; }
+  /** An arrow in a field. */
+  private size = (): number => this.all.length;
+  /** Has no body. */
+  abstract close(): void;
+}
+namespace Boxes {
+  /** Makes one. */
+  export function make(): Box<string> { return null!; }
+}
+/** A constant arrow. */
+export const half = (x: number): number => x / 2;
+declare function outside(x: number): void;
+"""
+    found = functions(source, "typescript")
+    assert [f.qualified_name for f in found] == ["Box.put", "Box.get", "Box.size", "Boxes.make", "half"]
+    assert [f.docstring for f in found] == [
+        "Puts a thing in.", None, "An arrow in a field.", "Makes one.", "A constant arrow.",
+    ]  # fmt: skip
+    assert found[4].text == "export const half = (x: number): number => x / 2;"
+    assert not any(f.file_has_error for f in found)
 
 
 @pytest.mark.parametrize("language", sorted(syntax.LANGUAGES))
@@ -510,6 +543,7 @@ def test_an_unknown_language_is_named_with_the_known_ones():
 def test_the_language_follows_from_the_extension():
     assert syntax.language_of("a/b.py") == "python"
     assert syntax.language_of("a/B.RB") == "ruby"
+    assert syntax.language_of("a/b.mts") == "typescript"
     assert syntax.language_of("a/b.txt") is None
     assert syntax.language_of("Makefile") is None
 

@@ -39,7 +39,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> params.Params:
     tokenizer = train_words([pa.array(["sort a list"])], 10, 1)
     DualEncoder.build(tokenizer, {"kind": "nbow", "dim": 4}).save(paths.retriever("learned") / "encoder")
     raw = yaml.safe_load(Path("params.yaml").read_text())
-    folder = paths.raw(raw["grid"]["sources"][0])
+    folder = paths.source(raw["grid"]["sources"][0])
     folder.mkdir(parents=True)
     with zipfile.ZipFile(folder / "good-1.0-py3-none-any.whl", "w") as wheel:
         wheel.writestr("good-1.0.dist-info/METADATA", "Name: good\nLicense-Expression: MIT\n")

