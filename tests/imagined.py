@@ -138,6 +138,8 @@ def write_params(root, project):
         "untrained": ["plain"],
         "retrievers": list(RETRIEVERS),
         "fusions": ["both"],
+        "distilled": [],
+        "teacher": "",
         "tuned": [],
         "reranked": [],
         "rerankers": [],

@@ -89,8 +89,15 @@ def small_params(sources: Path) -> dict:
         "source": tiny_transformer(sources / "tiny"),
         "folder": ".",
     }
+    raw["retrievers"]["minilm-code"]["fit"]["encoder"] |= raw["retrievers"]["minilm"]["fit"]["encoder"]
+    raw["retrievers"]["minilm-code"]["fit"]["encoder"]["max_document_tokens"] = 64
+    raw["retrievers"]["minilm-code"]["fit"]["batches"] |= {"size": 32, "clusters": 8}
+    raw["retrievers"]["minilm-code"]["fit"]["training"] |= {"max_steps": 3}
+    raw["retrievers"]["static-code"]["fit"] |= {"vocabulary": 500, "taught": 50, "epochs": 1, "batch": 64}
+    raw["fusions"]["hybrid"]["tune"] |= {"pairs": 50, "grid": {"weight": [0.05, 0.1], "saturation": [12]}}
     raw["retrievers"]["nbow"]["fit"]["encoder"] |= {"dim": 32}
-    raw["retrievers"]["nbow"]["fit"]["training"] |= {"batch": 64, "epochs": 2}
+    raw["retrievers"]["nbow"]["fit"]["batches"]["size"] = 64
+    raw["retrievers"]["nbow"]["fit"]["training"] |= {"epochs": 2}
     raw["efficiency"] = {"batch_queries": 64, "single_queries": 5, "warm_up": 1}
     raw["scoring"]["resamples"] = 200
     raw["compare"]["permutations"] = 200

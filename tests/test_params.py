@@ -23,7 +23,7 @@ def changed(**changes):
 def test_the_project_s_own_params_are_read():
     read = params.read(ROOT / "params.yaml")
     assert read.retrievers["bm25"].search == {"k1": 1.2, "b": 0.75}
-    assert set(read.grid.trained) | set(read.grid.untrained) == set(read.grid.retrievers)
+    assert set(read.grid.learned) | set(read.grid.untrained) == set(read.grid.retrievers)
 
 
 @pytest.mark.parametrize(
@@ -40,11 +40,11 @@ def test_the_project_s_own_params_are_read():
         ({"grid__runs": ["bm25"]}, "grid.runs must be grid.retrievers, grid.fusions and every"),
         ({"grid__negatives": ["minlm"]}, "grid.negatives names 'minlm', which is not under retrievers.*Did you mean"),
         (
-            {"grid__trained": [], "grid__trained_on_negatives": ["nbow"], "grid__negatives": ["nbow"]},
+            {"grid__trained": ["minilm-code"], "grid__trained_on_negatives": ["nbow"], "grid__negatives": ["nbow"]},
             "grid.negatives names 'nbow', which is in grid.trained_on_negatives and would wait for itself",
         ),
         (
-            {"grid__trained": [], "grid__trained_on_negatives": ["nbow"], "grid__negatives": ["minilm"]},
+            {"grid__trained": ["minilm-code"], "grid__trained_on_negatives": ["nbow"], "grid__negatives": ["minilm"]},
             "retrievers.nbow.fit.pairs.negatives is None; wanted one that .* give: minilm",
         ),
         ({"grid__reranked": ["bm25"]}, r"grid.reranked is \['bm25'\] and grid.rerankers \[\]; wanted names in both"),

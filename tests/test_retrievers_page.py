@@ -35,6 +35,8 @@ def test_an_entry_can_be_copied_into_params(name: str):
         "untrained": [name],
         "retrievers": [name],
         "fusions": [],
+        "distilled": [],
+        "teacher": "",
         "tuned": [],
         "runs": [name],
     }

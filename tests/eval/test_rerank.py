@@ -40,6 +40,8 @@ def project(tmp_path_factory):
         "untrained": ["bm25"],
         "retrievers": ["bm25"],
         "fusions": [],
+        "distilled": [],
+        "teacher": "",
         "tuned": [],
         "reranked": ["bm25"],
         "rerankers": ["tiny"],

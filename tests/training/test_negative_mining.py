@@ -255,7 +255,7 @@ def project(tmp_path: Path, write_pairs: Callable[..., Path], encoder: DualEncod
     params: dict[str, Any] = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     params["negatives"] = {"minilm": {"first": 1, "last": 30, "a_pair": 4, "near_copies": False}}
     params["rescorers"] = {"minilm": {"margin": 0.0}}
-    params["grid"] |= {"trained": [], "trained_on_negatives": ["nbow"]}
+    params["grid"] |= {"trained": ["minilm-code"], "trained_on_negatives": ["nbow"]}
     params["grid"] |= {"negatives": ["minilm"], "rescorers": ["minilm"]}
     fit = params["retrievers"]["nbow"]["fit"]
     fit["encoder"]["dim"] = 16
