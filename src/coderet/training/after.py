@@ -5,6 +5,16 @@ from typing import Any
 from coderet import registry
 
 
+def check(encoder: Any, *, average_with_base: float = 0.0) -> None:
+    """BadValue, before anything is trained, for what `finish` cannot do to encoder."""
+    registry.check_range("fit.after.average_with_base", average_with_base, 0.0, 1.0)
+    if average_with_base and not hasattr(encoder, "average_with_base"):
+        raise registry.BadValue(
+            f"fit.after.average_with_base is {average_with_base}, but an encoder of kind {encoder.settings['kind']} "
+            "starts from no base; leave it out"
+        )
+
+
 def finish(encoder: Any, *, average_with_base: float = 0.0) -> dict[str, Any]:
     """Change encoder in place; the facts of it, for the results file.
 
@@ -12,12 +22,7 @@ def finish(encoder: Any, *, average_with_base: float = 0.0) -> dict[str, Any]:
     al., 2022). It gives back some of what the base knew and the pairs do not teach. BadValue for an encoder that
     started from nothing.
     """
-    registry.check_range("fit.after.average_with_base", average_with_base, 0.0, 1.0)
+    check(encoder, average_with_base=average_with_base)
     if average_with_base:
-        if not hasattr(encoder, "average_with_base"):
-            raise registry.BadValue(
-                f"fit.after.average_with_base is {average_with_base}, but an encoder of kind "
-                f"{encoder.settings['kind']} starts from no base; leave it out"
-            )
         encoder.average_with_base(average_with_base)
     return {"average_with_base": average_with_base}

@@ -27,7 +27,7 @@ from coderet import encoders, registry
 from coderet.corpora import store
 from coderet.encoders.base import DualEncoder
 from coderet.records import DataError
-from coderet.training import devices, objectives, vocabulary
+from coderet.training import after, devices, objectives, vocabulary
 from coderet.training.batches import batches_of
 from coderet.training.checkpoints import Checkpoints
 from coderet.training.curves import Curve, Points
@@ -39,7 +39,7 @@ from coderet.training.pairs import PairsModule, TokenPairs, inputs, tokenised
 from coderet.training.running import Running
 
 FORMAT = 4
-SECTIONS = ("encoder", "pairs", "objective", "batches", "training", "trainer")
+SECTIONS = ("encoder", "pairs", "objective", "batches", "training", "trainer", "after")
 SETTINGS = "settings.json"  # what a work folder's name is a hash of, for people
 DONE = "done"  # an empty file in the folder of a training that came to its end
 
@@ -54,10 +54,9 @@ def fit(
 ) -> tuple[Any, dict[str, Any]]:
     """The encoder with the best validation MRR, and the facts of its training for the results file.
 
-    settings: maps named as SECTIONS, `encoder` (see `encoders.trainable`), `pairs` (see
-    `pairs.tokenised`), `objective` (see `objectives.build`),
-    `batches` (see `batches.batches_of` and `GradientCache`), `training` (see `train`) and `trainer` (see `Running`).
-    Raises UnknownName for a setting that is not known and DataError for pairs, tokenizers or checkpoints that cannot be
+    settings: maps named as SECTIONS, `encoder` (see `encoders.trainable`), `pairs` (see `pairs.tokenised`), `objective`
+    (see `objectives.build`), `batches` (see `batches.batches_of` and `GradientCache`), `training` (see `train`),
+    `trainer` (see `Running`) and `after` (see `after.finish`). Raises UnknownName for a setting that is not known and DataError for pairs, tokenizers or checkpoints that cannot be
     used. On several devices only the first process comes back from here; the others end, their work done.
     """
     given: dict[str, Any] = {name: {} for name in SECTIONS} | dict(settings)
@@ -73,25 +72,30 @@ def fit(
     pairs = registry.fit_arguments(tokenised, given["pairs"], "fit.pairs")
     batches = registry.fit_arguments(batches_of, given["batches"], "fit.batches", GradientCache)
     running = Running(**registry.fit_arguments(Running, given["trainer"], "fit.trainer"))
+    finishing = registry.fit_arguments(after.finish, given["after"], "fit.after")
     torch.manual_seed(seed)
     objective = objectives.build(given["objective"])
     own = given["encoder"].get("kind") != "pretrained"  # which brings its tokenizer
     data = _digests(pairs_folder, tokenizers_folder if own else None, inputs(**pairs))
-    work = work_folder / _key(data, given, seed)
+    learning = {name: section for name, section in given.items() if name != "after"}
+    work = work_folder / _key(data, learning, seed)
     with devices.alone(work):
         encoder = encoders.trainable(given["encoder"], tokenizers_folder, work)
-        _say_what_is_new(work, {"seed": seed, "data": data, **given})
+        _say_what_is_new(work, {"seed": seed, "data": data, **learning})
+    after.check(encoder, **finishing)
     resolved = given | {
         "pairs": _defaults(tokenised) | pairs,
         "batches": _defaults(batches_of) | _defaults(GradientCache) | batches,
         "training": _defaults(train) | training,
         "trainer": _defaults(Running) | given["trainer"],
+        "after": _defaults(after.finish) | finishing,
     }
     if logger:
         logger.log_hyperparams({**resolved, "seed": seed, "data": data})
     facts = train(encoder, objective, pairs, batches, running, pairs_folder, work, seed, logger, **training)
     devices.only_the_first_goes_on()
     (work / DONE).touch()
+    facts |= after.finish(encoder, **finishing)
     return encoder, facts | {"data": data, "settings": {name: dict(resolved[name]) for name in SECTIONS}}
 
 
