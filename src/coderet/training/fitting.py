@@ -56,8 +56,9 @@ def fit(
 
     settings: maps named as SECTIONS, `encoder` (see `encoders.trainable`), `pairs` (see `pairs.tokenised`), `objective`
     (see `objectives.build`), `batches` (see `batches.batches_of` and `GradientCache`), `training` (see `train`),
-    `trainer` (see `Running`) and `after` (see `after.finish`). Raises UnknownName for a setting that is not known and DataError for pairs, tokenizers or checkpoints that cannot be
-    used. On several devices only the first process comes back from here; the others end, their work done.
+    `trainer` (see `Running`) and `after` (see `after.finish`). Raises UnknownName for a setting that is not known and
+    DataError for pairs, tokenizers or checkpoints that cannot be used. On several devices only the first process comes
+    back from here; the others end, their work done.
     """
     given: dict[str, Any] = {name: {} for name in SECTIONS} | dict(settings)
     for name in given:
