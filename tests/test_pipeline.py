@@ -131,6 +131,13 @@ def test_every_parameter_named_by_a_stage_exists():
                         value = value[part]
 
 
+@pytest.mark.parametrize("path", [ROOT / "params.yaml", *PRESETS], ids=lambda path: path.parent.name)
+def test_every_list_that_is_crossed_stands_in_the_grid(path: Path):
+    """DVC wants it even where the library has a default."""
+    named = set(re.findall(r"\$\{grid\.(\w+)\}", (ROOT / "dvc.yaml").read_text(encoding="utf-8")))
+    assert "tuned" in named and named <= set(yaml.safe_load(path.read_text(encoding="utf-8"))["grid"])
+
+
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda path: path.parent.name)
 def test_a_preset_has_the_same_pipeline_and_points_to_the_same_code(preset: Path):
     assert (preset.parent / "dvc.yaml").read_text(encoding="utf-8") == (ROOT / "dvc.yaml").read_text(encoding="utf-8")
