@@ -7,13 +7,16 @@ from pathlib import Path
 import imagined
 import pyarrow as pa
 import pytest
+import torch
 import yaml
 
 from coderet import params, paths, reports
-from coderet.corpora import pins, store
+from coderet.corpora import licences, pins, store
 from coderet.encoders.base import DualEncoder
-from coderet.encoders.tokenizer import train_words
+from coderet.encoders.static import Static, over_code_words
+from coderet.encoders.tokenizer import train_bpe, train_words
 from coderet.records import PAIRS, DataError
+from coderet.training.vocabulary import read_texts
 
 ROOT = Path(__file__).parents[2]
 TRAINING = {"system": "learned", "pairs": 3, "best_validation_mrr": 0.5, "epochs": 2, "seconds": 12.5, "curve": []}
@@ -86,6 +89,27 @@ def test_the_licence_of_the_base_is_what_its_own_card_says(project: params.Param
     (folder / "model" / "README.md").write_text("---\nlicense: apache-2.0\nlanguage: en\n---\n# A base\n")
     card = reports.card("learned", project, folder, TRAINING)
     assert header(card)["license"] == "apache-2.0" and "Base model: apache-2.0." in card
+
+
+def test_the_licence_of_what_is_distilled_is_that_of_its_teacher(project: params.Params):
+    raw = yaml.safe_load(Path("params.yaml").read_text())
+    raw["retrievers"]["small"] = raw["retrievers"]["learned"] | {"fit": {"epochs": 2}}
+    raw["grid"] |= {"distilled": ["small"], "teacher": "learned"}
+    for axis in ("retrievers", "runs"):
+        raw["grid"][axis] += ["small"]
+    Path("params.yaml").write_text(yaml.safe_dump(raw))
+    licences.state(new_folder(paths.retriever("learned") / "encoder" / "model"), "apache-2.0")
+    folder = new_folder(paths.retriever("small") / "encoder")
+    table = read_texts(paths.PAIRS / "train.parquet")
+    pieces = train_bpe([table["query"], table["code"]], 50, 1)
+    Static(over_code_words(pieces), torch.zeros(len(pieces), 2), code_words=True).save(folder)
+    card = reports.card("small", params.read(), folder, TRAINING)
+    assert header(card)["license"] == "apache-2.0" and "epochs: 2" in card
+
+
+def new_folder(path: Path) -> Path:
+    path.mkdir(parents=True)
+    return path
 
 
 def test_a_folder_without_an_encoder_is_refused(project: params.Params):

@@ -1,13 +1,16 @@
-"""Which licence a package states: what its own metadata say, never a guess."""
+"""Which licence a package or a model states: what its own metadata say, never a guess."""
 
 import json
 import re
 from email.parser import HeaderParser
 from pathlib import Path
 
+import yaml
+
 from coderet.corpora import archives
 
 UNKNOWN = "not stated"
+CARD = "README.md"
 _LONGEST = 60  # characters: more is the text of a licence, not its name
 _CLASSIFIER = "License :: "
 
@@ -34,6 +37,26 @@ def of_package(path: Path) -> str:
         if classified:
             return " AND ".join(classified)
     return UNKNOWN
+
+
+def of_model(folder: Path) -> str | None:
+    """The licence in the header of a model folder's card, as hubs read it; None where there is none."""
+    path = folder / CARD
+    text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+    if not text.startswith("---"):
+        return None
+    try:
+        said = yaml.safe_load(text.split("---")[1])
+    except yaml.YAMLError:
+        return None
+    licence = said.get("license") if isinstance(said, dict) else None
+    return licence if isinstance(licence, str) else None
+
+
+def state(folder: Path, licence: str) -> None:
+    """Leave in a model folder a card that says this and no more, for `of_model` and whoever the folder is given to."""
+    header = yaml.safe_dump({"license": licence}, allow_unicode=True)
+    (folder / CARD).write_text(f"---\n{header}---\n", encoding="utf-8")
 
 
 def _of_npm(text: str) -> str:

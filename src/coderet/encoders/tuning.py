@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from transformers import PretrainedConfig
 
 from coderet import registry
+from coderet.corpora import licences
 from coderet.encoders import packing, sentence_folder
 from coderet.encoders import settings as settings_file
 from coderet.encoders.encoding import Role
@@ -42,7 +43,7 @@ from coderet.records import DataError
 from coderet.registry import check_range, nearest
 
 WHERE = "fit.encoder"
-# What of the base does not describe the tuned model: weights in any form, and its model card.
+# What of the base does not describe the tuned model: weights in any form, and its model card but for the licence.
 LEFT_BEHIND = (
     *("*.safetensors", "*.bin", "*.index.json", "*.h5", "*.msgpack", "*.ot", "*.pt", "*.onnx", "*.gguf"),
     *("onnx", "openvino", "coreml", "README.md", ".git*"),
@@ -179,6 +180,11 @@ class Tunable(nn.Module):
             lora=lora,
         )
 
+    @property
+    def marks(self) -> list[int]:
+        """Token ids that say nothing of a text, that of what is not known among them."""
+        return list(self.reader.tokenizer.all_special_ids)
+
     def tokens(self, texts: pa.Array | pa.ChunkedArray, role: Role) -> Tokens:
         """What is read of texts in training, and how many of them were cut."""
         return self.reader.tokens(texts, role, self._limits[role])
@@ -211,6 +217,8 @@ class Tunable(nn.Module):
         base, place = self.reader.model_folder, folder / MODEL
         said = usage(base)
         shutil.copytree(base, place, ignore=shutil.ignore_patterns(*LEFT_BEHIND))
+        if licence := licences.of_model(base):
+            licences.state(place, licence)
         self._merged().save_pretrained(place / said.model)
         sentence_folder.write(
             place,

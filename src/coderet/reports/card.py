@@ -22,7 +22,7 @@ from coderet.registry import nearest
 from coderet.reports import figures
 from coderet.reports.results import Results, read
 
-FILE = "README.md"
+FILE = licences.CARD
 SHOWN = 20  # repositories and licences that are listed one by one
 _CURVE = ("pairs", "validation_pairs", "epochs", "steps", "best_epoch", "best_validation_mrr", "parameters")
 _COST = ("seconds", "pairs_per_second", "peak_memory_bytes")
@@ -62,7 +62,8 @@ def card(
     """
     settings = _json(folder / "encoder.json")
     sides = {side: learned(paths.PAIRS / f"{side}.parquet") for side in ("train", "valid")}
-    base_licence = _base_licence(folder)
+    of_teacher = name in params.grid.distilled  # what it knows it has from there
+    base_licence = _licence(paths.retriever(params.grid.teacher) / "encoder" if of_teacher else folder)
     parts = [
         _header(name, params, settings, base_licence, results),
         _what_it_is(name, settings, folder),
@@ -233,18 +234,9 @@ def _licences(params: Params, base: str | None, train: Learned | None) -> Iterat
         )
 
 
-def _base_licence(folder: Path) -> str | None:
-    """What the header of the base model's own card says, None where there is none."""
-    path = folder / "model" / FILE
-    text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
-    if not text.startswith("---"):
-        return None
-    try:
-        said = yaml.safe_load(text.split("---")[1])
-    except yaml.YAMLError:
-        return None
-    licence = said.get("license") if isinstance(said, dict) else None
-    return licence if isinstance(licence, str) else None
+def _licence(folder: Path) -> str | None:
+    """Of the model that the encoder in folder is or was."""
+    return licences.of_model(folder / "model")
 
 
 def _ranked(counts: Mapping[str, int]) -> list[tuple[str, int]]:
