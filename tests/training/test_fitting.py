@@ -3,6 +3,7 @@
 import errno
 import multiprocessing
 import os
+import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -10,18 +11,23 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import tiny_checkpoints
 import torch
 
+from coderet.corpora import sources
 from coderet.encoders.base import DualEncoder
 from coderet.records import DataError
 from coderet.registry import BadValue, UnknownName
-from coderet.training import module
+from coderet.training import devices, module
 from coderet.training.fitting import fit
 from coderet.training.objectives import InfoNce
+from coderet.training.vocabulary import train_vocabulary
 
 SETTINGS = {
     "encoder": {"kind": "nbow", "dim": 16, "dropout": 0.2},
+    "pairs": {},
     "objective": {},
     "batches": {"size": 8},
     "training": {"epochs": 3, "warmup": 2, "learning_rate": 0.02, "patience": 9, "valid_block": 20},
@@ -185,6 +191,32 @@ def test_a_killed_process_goes_on_to_the_same_weights(fitted: Callable[..., Any]
         torch.set_num_threads(threads)
 
 
+def test_a_stopped_fine_tuning_goes_on_from_its_checkpoint(
+    write_pairs: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    base = tiny_checkpoints.checkpoint(tmp_path / "bert", "Bert", max_position_embeddings=64)
+    tiny_checkpoints.tokenizer(base, model_max_length=64)
+    encoder = {"kind": "pretrained", "source": f"file:{base}#sha256={sources.digest(base)}", "precision": "fp32"}
+    settings = SETTINGS | {"encoder": encoder | {"max_document_tokens": 16}}
+    pairs = write_pairs()
+
+    def tuned(work: str) -> Any:
+        return fit(pairs, tmp_path / "no tokenizers", settings, tmp_path / work, 5)[0]
+
+    with monkeypatch.context() as patch:
+        expected = stop_at(patch, -1, throw)
+        whole = tuned("whole")
+    with monkeypatch.context() as patch:
+        stop_at(patch, 9, throw)
+        with pytest.raises(Stop):
+            tuned("stopped")
+    with monkeypatch.context() as patch:
+        after = stop_at(patch, -1, throw)
+        resumed = tuned("stopped")
+    assert after == expected[7:]  # an epoch has 7 batches
+    assert weights(resumed) == weights(whole)
+
+
 def test_a_finished_run_asked_again_trains_nothing(fitted: Callable[..., Any], monkeypatch: pytest.MonkeyPatch):
     first, facts = fitted()
     seen = stop_at(monkeypatch, -1, throw)
@@ -225,6 +257,19 @@ def test_a_checkpoint_that_is_cut_short_is_refused(fitted: Callable[..., Any], t
         fitted()
 
 
+@pytest.mark.parametrize("name", ["last.ckpt", "best-*.pt"])
+def test_a_checkpoint_of_another_architecture_is_refused(fitted: Callable[..., Any], tmp_path: Path, name: str):
+    fitted()
+    fitted("other", encoder={"dim": 8})
+    (own,), (other,) = ((tmp_path / work).glob(f"*/{name}") for work in ("work", "other"))
+    shutil.copy(other, own)
+    with pytest.raises(DataError, match=r"is of another architecture .*tower\.table\.weight among them; delete"):
+        fitted()
+    torch.save([1, 2], own)
+    with pytest.raises(DataError, match=r"is no checkpoint of a training here; delete"):
+        fitted()
+
+
 def test_misspelt_settings_are_refused_with_the_nearest(fitted: Callable[..., Any], tmp_path: Path):
     with pytest.raises(UnknownName, match=r"fit\.training\.epoch is not a setting.*Did you mean epochs"):
         fitted(training={"epoch": 3})
@@ -235,6 +280,13 @@ def test_misspelt_settings_are_refused_with_the_nearest(fitted: Callable[..., An
 def test_missing_pairs_are_said_to_be_missing(tokenizers_folder: Path, tmp_path: Path):
     with pytest.raises(DataError, match="run: dvc repro mine"):
         fit(tmp_path / "none", tokenizers_folder, SETTINGS, tmp_path / "work", 0)
+
+
+def test_other_files_that_are_missing_are_said_to_be_named_by_the_params(fitted: Callable[..., Any]):
+    with pytest.raises(
+        DataError, match=r"none\.parquet cannot be read .No such file.*; fit\.pairs names it: mend that"
+    ):
+        fitted(pairs={"files": {"own": "none.parquet"}})
 
 
 @pytest.mark.parametrize(
@@ -254,6 +306,7 @@ def test_missing_pairs_are_said_to_be_missing(tokenizers_folder: Path, tmp_path:
         ({"encoder": {"dim": 0}}, "dim is 0; wanted a number from 1"),
         ({"encoder": {"dropout": 1.0}}, "dropout is 1.0; wanted a number from 0"),
         ({"encoder": {"tied": "yes"}}, "fit.encoder.tied is 'yes'; wanted true or false"),
+        ({"pairs": {"files": {"own": 3}}}, "fit.pairs.files.own is 3; wanted the path"),
         ({"encoder": {"max_query_tokens": 0}}, "fit.encoder.max_query_tokens is 0; wanted"),
     ],
 )
@@ -275,6 +328,37 @@ def test_one_pair_and_a_batch_larger_than_the_data_are_refused(
     settings = SETTINGS | {"batches": {"size": 64}}
     with pytest.raises(DataError, match=r"a batch of 64 wants .* found 60; lower batches\.size"):
         fit(write_pairs(), tokenizers_folder, settings, tmp_path / "work", 5)
+
+
+def test_one_validation_pair_is_refused_for_it_would_always_be_found(
+    write_pairs: Callable[..., Path], tokenizers_folder: Path, tmp_path: Path
+):
+    with pytest.raises(DataError, match=r"valid\.parquet has 1 pair; wanted two at least"):
+        fit(write_pairs(valid=1), tokenizers_folder, SETTINGS, tmp_path / "work", 5)
+
+
+@pytest.mark.parametrize("side", ["query", "code"])
+@pytest.mark.parametrize("text", ["排序", "(((", "unbekannt"])
+def test_a_side_of_which_the_tokenizer_knows_nothing_is_refused(
+    write_pairs: Callable[..., Path], tmp_path: Path, side: str, text: str
+):
+    folder = write_pairs()
+    train_vocabulary(folder, tmp_path / "tokenizers", kind="words", size=200, min_count=1)
+    for name in ("train", "valid"):
+        table = pq.read_table(folder / f"{name}.parquet")
+        place = table.schema.get_field_index(side)
+        strange = pa.array([text] * len(table), pa.large_string())
+        pq.write_table(table.set_column(place, table.schema.field(side), strange), folder / f"{name}.parquet")
+    with pytest.raises(DataError, match=rf"train\.parquet: the tokenizer knows no token of any {side}; make one"):
+        fit(folder, tmp_path / "tokenizers", SETTINGS, tmp_path / "work", 5)
+
+
+def test_two_trainings_of_the_same_at_once_are_one_too_many(fitted: Callable[..., Any], tmp_path: Path):
+    fitted()
+    (work,) = {each.parent for each in (tmp_path / "work").glob("*/last.ckpt")}
+    with devices.no_other_training(work), pytest.raises(DataError, match="another process trains the same in"):
+        fitted()
+    fitted()
 
 
 def test_validations_stand_where_they_are_asked_for(fitted: Callable[..., Any]):

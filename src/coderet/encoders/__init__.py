@@ -18,6 +18,7 @@ TOWERS = {
     "attention": "coderet.encoders.attention:Attention",
 }
 MIXED = "mixed"
+BASE = "base"
 TRAINED = dict.fromkeys([*TOWERS, MIXED], "coderet.encoders.base:DualEncoder")
 ENCODERS = TRAINED | {
     "pretrained": "coderet.encoders.pretrained:Pretrained",
@@ -43,7 +44,8 @@ def load(folder: Path, cache: Path | None = None) -> Any:
 def trainable(settings: Mapping[str, Any], tokenizers: Path, work: Path) -> Any:
     """A new encoder to be trained, from `fit.encoder` of params.yaml.
 
-    tokenizers: the folder of the vocabulary that own architectures read with. work: where a base model is fetched to.
+    tokenizers: the folder of the vocabulary that own architectures read with. work: a folder, in which a base model is
+    fetched to a folder of its own: whatever lies in that one is lost.
     UnknownName for a kind that is not known or cannot be trained, and for settings that it does not have.
     """
     from coderet.encoders import base, tokenizer
@@ -53,7 +55,7 @@ def trainable(settings: Mapping[str, Any], tokenizers: Path, work: Path) -> Any:
     if kind in TRAINED:
         return base.DualEncoder.build(tokenizer.load(tokenizers / base.TOKENIZER), settings)
     start = registry.load(TRAINABLE, kind, "encoders that are trained", "fit.encoder.kind").prepare
-    return start(work, **registry.fit_arguments(start, given, "fit.encoder"))
+    return start(work / BASE, **registry.fit_arguments(start, given, "fit.encoder"))
 
 
 def prepare(settings: Mapping[str, Any], work: Path) -> Any:

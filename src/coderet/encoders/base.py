@@ -27,7 +27,7 @@ from coderet.encoders import MIXED, TOWERS, TRAINED, encoding, exporting
 from coderet.encoders import settings as settings_file
 from coderet.encoders import tokenizer as tokenizers
 from coderet.encoders.encoding import Role
-from coderet.encoders.tokenizer import BEGIN, END, Tokenizer, Tokens, truncated
+from coderet.encoders.tokenizer import BEGIN, END, SPECIAL, Tokenizer, Tokens, truncated
 from coderet.records import DataError
 
 TOKENIZER, WEIGHTS = "tokenizer.json", "weights.safetensors"
@@ -103,6 +103,11 @@ class DualEncoder(nn.Module):
         """Vectors (B, dim) of one side, of length 1 if the encoder normalises; a zero vector stays zero."""
         vectors = (self.query_tower if role == "query" else self.document_tower)(ids, mask)
         return normalize(vectors.float(), dim=1) if self.settings["normalise"] else vectors.float()
+
+    @property
+    def marks(self) -> list[int]:
+        """Token ids that say nothing of a text, that of what is not known among them."""
+        return list(range(len(SPECIAL)))
 
     def tokens(self, texts: pa.Array | pa.ChunkedArray, role: Role) -> Tokens:
         """What the tower of role reads of texts, and how many of them were cut."""

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.callbacks import EarlyStopping
+from torch import nn
 
 from coderet.records import DataError
 from coderet.training import devices
@@ -29,16 +30,18 @@ class Checkpoints(Callback):
         self._last = work / "last.ckpt"
         self.best_lap, self.best_score = -1, -1.0
 
-    def last(self) -> Path | None:
-        """The checkpoint to go on from, None if there is none; DataError if it is cut short."""
+    def last(self, module: nn.Module) -> Path | None:
+        """The checkpoint to go on from, None if there is none; DataError if it is cut short or not module's."""
         if not self._last.exists():
             return None
-        _read(self._last, mmap=True, weights_only=False)
+        found = _read(self._last, mmap=True, weights_only=False)
+        _check_fits(module, found.get("state_dict") if isinstance(found, dict) else None, self._last)
         return self._last
 
-    def best_weights(self) -> dict[str, torch.Tensor]:
-        """The encoder's weights that were kept; DataError if their file is gone or cut short."""
+    def best_weights(self, encoder: nn.Module) -> dict[str, torch.Tensor]:
+        """The encoder's weights that were kept; DataError if their file is gone, cut short or of another encoder."""
         weights: dict[str, torch.Tensor] = _read(self._best(), weights_only=True)
+        _check_fits(encoder, weights, self._best())
         return weights
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -98,6 +101,20 @@ def _read(path: Path, **options: Any) -> Any:
         raise DataError(
             f"{path} is not a whole checkpoint ({type(error).__name__}); delete {path.parent} to train from the start"
         ) from error
+
+
+def _check_fits(module: nn.Module, found: Any, path: Path) -> None:
+    """DataError unless found are weights of the names and shapes that module has."""
+    wanted = module.state_dict()
+    if not isinstance(found, dict) or not all(torch.is_tensor(each) for each in found.values()):
+        raise DataError(f"{path} is no checkpoint of a training here; delete {path.parent} to train from the start")
+    others = [name for name in wanted if name not in found or found[name].shape != wanted[name].shape]
+    others += [name for name in found if name not in wanted]
+    if others:
+        raise DataError(
+            f"{path} is of another architecture than fit.encoder asks for: {len(others)} weights have other names or "
+            f"shapes, {others[0]} among them; delete {path.parent} to train from the start"
+        )
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ Without other processes all of this changes nothing.
 
 import contextlib
 import fcntl
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,8 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch import distributed as others
+
+from coderet.records import DataError
 
 
 def count() -> int:
@@ -56,11 +59,31 @@ def alone(folder: Path) -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def no_other_training(folder: Path) -> Iterator[None]:
+    """DataError if the processes of another training are in this block with the same folder, which is there."""
+    with (folder / "training.lock").open("w") as lock:
+        if _first_by_environment():  # the processes do not know each other yet
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise DataError(
+                    f"another process trains the same in {folder}; wait until it has ended, or end it: this one then "
+                    "goes on from its last checkpoint"
+                ) from None
+        yield
+
+
 def only_the_first_goes_on() -> None:
     """What follows is done once: every process but the first ends here, successfully."""
     if rank() > 0:
         sys.stdout.flush()
         raise SystemExit(0)
+
+
+def _first_by_environment() -> bool:
+    """Whether nobody started this process as a later one of several."""
+    return all(os.environ.get(name, "0") in ("", "0") for name in ("RANK", "LOCAL_RANK", "SLURM_PROCID"))
 
 
 class _Gathered(torch.autograd.Function):

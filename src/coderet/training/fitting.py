@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from lightning.pytorch.callbacks import EarlyStopping
 from lightning.pytorch.loggers import Logger
@@ -41,6 +42,7 @@ from coderet.training.running import Running
 FORMAT = 4
 SECTIONS = ("encoder", "pairs", "objective", "batches", "training", "trainer", "after")
 SETTINGS = "settings.json"  # what a work folder's name is a hash of, for people
+A_PART = 65_536  # tokens that are looked at together; the first ones settle it but for texts that nobody meant
 DONE = "done"  # an empty file in the folder of a training that came to its end
 
 
@@ -93,7 +95,8 @@ def fit(
     }
     if logger:
         logger.log_hyperparams({**resolved, "seed": seed, "data": data})
-    facts = train(encoder, objective, pairs, batches, running, pairs_folder, work, seed, logger, **training)
+    with devices.no_other_training(work):
+        facts = train(encoder, objective, pairs, batches, running, pairs_folder, work, seed, logger, **training)
     devices.only_the_first_goes_on()
     (work / DONE).touch()
     facts |= after.finish(encoder, **finishing)
@@ -161,6 +164,10 @@ def train(
         "train": _tokenised("train", pairs_folder, encoder, work, seed, **of_pairs),
         "valid": _tokenised("valid", pairs_folder, encoder, work, seed),
     }
+    if len(pairs["valid"]) < 2:
+        raise DataError(f"{pairs_folder}/valid.parquet has 1 pair; wanted two at least, for one is always found first")
+    for name, each in pairs.items():
+        _check_known(each, encoder, pairs_folder / f"{name}.parquet")
     if start_from_rarity and isinstance(encoder, DualEncoder):
         weights = vocabulary.rarity(pairs["train"].tokens.values(), len(encoder.tokenizer))
         for tower in dict.fromkeys((encoder.query_tower, encoder.document_tower)):
@@ -203,10 +210,10 @@ def train(
         [curve, Points(), stopping, checkpoints],
         epochs=laps.laps,
         work=work,
-        checkpoint=checkpoints.last(),
+        checkpoint=checkpoints.last(module),
         logger=logger,
     )
-    encoder.load_state_dict(checkpoints.best_weights())
+    encoder.load_state_dict(checkpoints.best_weights(encoder))
     encoder.eval()
     last, best = curve.rows[-1], curve.rows[checkpoints.best_lap]
     tokens = pairs["train"].tokens
@@ -237,6 +244,17 @@ def _tokenised(name: str, pairs_folder: Path, encoder: Any, work: Path, seed: in
         return tokenised(pairs_folder / f"{name}.parquet", encoder, work / f"tokens-{name}", seed, **settings)
 
 
+def _check_known(pairs: TokenPairs, encoder: Any, path: Path) -> None:
+    """DataError if all texts of a side are the same to encoder, for its tokenizer knows none of their tokens."""
+    for role, tokens in pairs.tokens.items():
+        parts = (tokens.ids[start : start + A_PART] for start in range(0, len(tokens.ids), A_PART))
+        if all(np.isin(part, encoder.marks).all() for part in parts):
+            raise DataError(
+                f"{path}: the tokenizer knows no token of any {'query' if role == 'query' else 'code'}; make one of "
+                "these pairs (dvc repro vocabulary), or start from a base that knows their language"
+            )
+
+
 def _digests(pairs_folder: Path, tokenizers_folder: Path | None, others: Iterable[Path]) -> dict[str, str]:
     """SHA-256 of what is learned from; of a tokenizer only where the encoder reads with it."""
     found = {}
@@ -248,9 +266,10 @@ def _digests(pairs_folder: Path, tokenizers_folder: Path | None, others: Iterabl
             with path.open("rb") as file:
                 found[name] = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
-            raise DataError(
-                f"{path} cannot be read ({error}); run: dvc repro mine vocabulary, or mend fit.pairs"
-            ) from error
+            how = (
+                "run: dvc repro mine vocabulary" if name in files else "fit.pairs names it: mend that, or make the file"
+            )
+            raise DataError(f"{path} cannot be read ({error.strerror}); {how}") from error
     return found
 
 
