@@ -204,6 +204,8 @@ def test_pairs_cut_short_are_an_error_that_names_them(tmp_path):
     table = pa.Table.from_pylist([dict(zip(store.PAIRS.names, row, strict=True))], schema=store.PAIRS)
     assert store.write_pairs(tmp_path / "p.parquet", [table]) == 1
     assert store.read_pairs(tmp_path / "p.parquet", ["code"])["code"].to_pylist() == ["c"]
+    with pytest.raises(DataError, match=r"p\.parquet lacks source; it has the columns pair_id, repository"):
+        store.read_pairs(tmp_path / "p.parquet", ["code", "source"])
     whole = (tmp_path / "p.parquet").read_bytes()
     (tmp_path / "p.parquet").write_bytes(whole[:-20])
     with pytest.raises(DataError, match=r"p\.parquet is cut short"):

@@ -181,5 +181,22 @@ def test_pairs_that_are_missing_or_too_few_are_refused(tmp_path: Path):
         for name, kind in zip(PAIRS.names, PAIRS.types, strict=True)
     }
     pq.write_table(pa.table(one, schema=PAIRS), tmp_path / "valid.parquet")
-    with pytest.raises(DataError, match="has 1 pairs; wanted 2"):
+    with pytest.raises(DataError, match="has 1 pairs with both a query and code; wanted 2"):
         datasets(tmp_path / "valid.parquet", 10, 13, tmp_path)
+
+
+def test_pairs_without_a_side_are_not_asked_for(pairs: Path, tmp_path: Path):
+    table = pq.read_table(pairs)
+    whole = datasets(pairs, 10, 13, tmp_path / "whole")
+    queries = pa.chunked_array([[*table["query"].to_pylist(), " ", None, "what is this"]], pa.large_string())
+    codes = pa.chunked_array([[*table["code"].to_pylist(), "x = 1", "y = 2", None]], pa.large_string())
+    ids = pa.chunked_array([[*table["pair_id"].to_pylist(), "blank", "no query", "no code"]], pa.large_string())
+    more = pa.table({"pair_id": ids, "query": queries, "code": codes})
+    pq.write_table(more, tmp_path / "more.parquet")
+    asked = datasets(tmp_path / "more.parquet", 10, 13, tmp_path / "more")
+    for way, dataset in whole.items():
+        assert sorted(asked[way].corpus.ids.to_pylist()) == sorted(CODE)
+        assert asked[way].queries.ids.to_pylist() == dataset.queries.ids.to_pylist()
+    pq.write_table(more.slice(len(CODE)), tmp_path / "none.parquet")
+    with pytest.raises(DataError, match="has 0 pairs with both"):
+        datasets(tmp_path / "none.parquet", 10, 13, tmp_path / "none")

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 
 from coderet import encoders, training
 from coderet.encoders.static import Static, over_code_words
 from coderet.encoders.tokenizer import Tokens, train_bpe
+from coderet.records import DataError
 from coderet.registry import BadValue, UnknownName
 from coderet.training.distillation import _directions, _Lesson, distil
 from coderet.training.vocabulary import read_texts
@@ -116,9 +118,9 @@ def test_a_smaller_student_is_saved_and_loaded_like_any_encoder(pairs: Path, tea
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"dim": 13}, "distil.dim is 13; wanted a number from 1 to 12"),
-        ({"faithfulness": 1.5}, "distil.faithfulness is 1.5"),
-        ({"temperature": 0.0}, "distil.temperature is 0.0"),
+        ({"dim": 13}, "fit.dim is 13; wanted a number from 1 to 12"),
+        ({"faithfulness": 1.5}, "fit.faithfulness is 1.5"),
+        ({"temperature": 0.0}, "fit.temperature is 0.0"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(pairs: Path, teacher: Static, settings: dict[str, Any], message: str):
@@ -129,3 +131,29 @@ def test_settings_that_cannot_be_are_refused(pairs: Path, teacher: Static, setti
 def test_a_setting_that_is_not_known_is_refused(pairs: Path, teacher: Static):
     with pytest.raises(UnknownName, match=r"fit\.epoch is not a setting.*Did you mean epochs"):
         training.distil(teacher, pairs, None, 3, epoch=1)
+
+
+def test_pairs_without_a_side_are_left_out_and_counted(pairs: Path, teacher: Static, pairs_table: Callable[..., Any]):
+    whole, _ = distil(teacher, pairs, None, 3, **SETTINGS)
+    table = read_texts(pairs / "train.parquet")
+    queries, codes = (table[name].to_pylist() for name in ("query", "code"))
+    pq.write_table(pairs_table([*queries, " ", "alone"], [*codes, "def f(): pass", ""]), pairs / "train.parquet")
+    other, facts = distil(teacher, pairs, None, 3, **SETTINGS)
+    assert (facts["pairs"], facts["pairs_without_a_side"]) == (60, 2)
+    assert other.fingerprint == whole.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("queries", "codes", "message"),
+    [
+        (["", " "], ["x = 1", "y = 2"], "has no pair with both a query and code"),
+        (["sort it"], ["def sort(x):"], "has 1 pair; wanted two"),
+        (["---", "..."], ["(((", "sort(x)"], "hold no word, only signs"),
+    ],
+)
+def test_pairs_that_teach_nothing_are_refused(
+    pairs: Path, teacher: Static, pairs_table: Callable[..., Any], queries: list[str], codes: list[str], message: str
+):
+    pq.write_table(pairs_table(queries, codes), pairs / "train.parquet")
+    with pytest.raises(DataError, match=message):
+        distil(teacher, pairs, None, 3, **SETTINGS)

@@ -85,6 +85,7 @@ def test_smoothing_is_a_power_of_the_counts(written):
         ({"epoch_pairs": 5}, BadValue, "epoch_pairs is for a mixture"),
         ({"files": {"go": "go.parquet"}}, BadValue, "fit.pairs.files.go has the name of a mined language"),
         ({"files": {"own": "none.parquet"}}, DataError, "none.parquet is missing"),
+        ({"files": {"own": 3}}, BadValue, "fit.pairs.files.own is 3; wanted the path of a Parquet file"),
     ],
 )
 def test_what_cannot_be_mixed_is_refused(written, settings, error, said):

@@ -459,12 +459,26 @@ def write_pairs(path: Path, batches: Iterable[pa.RecordBatch | pa.Table]) -> int
 
 
 def read_pairs(path: Path, columns: Iterable[str] | None = None) -> pa.Table:
-    """Pairs, or the named columns of them; DataError if path is missing or cut short."""
+    """Pairs, or the named columns of them; DataError if path is missing, cut short or lacks one of them."""
     try:
+        found = pq.read_schema(path).names
+        if missing := [name for name in columns or () if name not in found]:
+            raise DataError(f"{path} lacks {', '.join(missing)}; it has the columns {', '.join(found)}")
         return pq.read_table(path, columns=None if columns is None else list(columns))
     except FileNotFoundError:
         raise DataError(f"{path} is missing; run: dvc repro mine") from None
     except (pa.ArrowInvalid, OSError) as error:
         raise DataError(
-            f"{path} is cut short or is no Parquet file ({error}); remove it and run: dvc repro mine"
+            f"{path} is cut short or is no Parquet file ({error}); give a whole one, or run: dvc repro mine"
         ) from None
+
+
+def whole_pairs(pairs: pa.Table) -> np.ndarray:
+    """(N,) bool: whether both query and code say something, more than nothing and white space."""
+    said = [_says_something(pairs[name]) for name in ("query", "code")]
+    return np.logical_and(*said)
+
+
+def _says_something(texts: pa.ChunkedArray) -> np.ndarray:
+    lengths = pc.utf8_length(pc.utf8_trim_whitespace(pc.fill_null(texts, "")))
+    return np.asarray(lengths.to_numpy() > 0)

@@ -153,15 +153,19 @@ def _plan(*, grid: Mapping[str, Any], pairs: int = PAIRS, depth: int = DEPTH) ->
 def datasets(path: Path, pairs: int, seed: int, folder: Path) -> dict[str, Dataset]:
     """The questions of a file of pairs, by the way they are asked, over one corpus of their code, written into folder.
 
-    At most so many pairs are drawn by seed. The answer to a question is the code of its pair, and that of every pair
-    drawn with the same doc comment. A question of which a way leaves no word is not asked in it.
+    At most so many pairs are drawn by seed, of those that have both sides. The answer to a question is the code of its
+    pair, and that of every pair drawn with the same doc comment. A question of which a way leaves no word is not asked
+    in it.
     """
     try:
         table = pq.read_table(path, columns=list(COLUMNS))
     except (OSError, pa.ArrowException) as error:
         raise DataError(f"{path} is not a whole file of pairs ({error}); run: dvc repro mine") from error
+    table = table.filter(pa.array(store.whole_pairs(table)))
     if len(table) < 2:
-        raise DataError(f"{path} has {len(table)} pairs; wanted 2 at least: mine from more packages")
+        raise DataError(
+            f"{path} has {len(table)} pairs with both a query and code; wanted 2 at least: mine from more packages"
+        )
     drawn = np.random.default_rng(seed).permutation(len(table))[:pairs]
     ids, questions, codes = (table[name].take(pa.array(np.sort(drawn))).to_pylist() for name in COLUMNS)
     store.write_corpus(folder / "corpora" / "validation.arrow", [documents_batch(ids, [""] * len(ids), codes)])

@@ -34,8 +34,8 @@ from coderet.records import DataError, Encoder
 from coderet.training.batches import RandomBatches, random_of
 from coderet.training.keys import text_keys
 from coderet.training.losses import info_nce, reciprocal_ranks, same_text
+from coderet.training.mixture import gathered
 from coderet.training.variants import COLUMN_OF_ROLE, ROLES
-from coderet.training.vocabulary import read_texts
 
 LOWEST_RATE = 0.01  # share of the learning rate that is left at the very end
 VALID_BLOCK = 1000
@@ -83,12 +83,15 @@ def distil(
         ("learning_rate", learning_rate, 1e-12, math.inf),
         ("warmup", warmup, 0, math.inf),
     ):
-        registry.check_range(f"distil.{name}", value, low, high)
+        registry.check_range(f"fit.{name}", value, low, high)
     memory.keep_freed()
     torch.manual_seed(seed)
     start = time.perf_counter()
-    pairs = {name: read_texts(pairs_folder / f"{name}.parquet") for name in ("train", "valid")}
+    found = {name: gathered(pairs_folder / f"{name}.parquet") for name in ("train", "valid")}
+    pairs = {name: each.table for name, each in found.items()}
     texts: dict[Role, pa.ChunkedArray] = {role: pairs["train"][COLUMN_OF_ROLE[role]] for role in ROLES}
+    if len(pairs["train"]) < 2:
+        raise DataError("train.parquet has 1 pair; wanted two at least, which are each other's negatives")
     pieces = train_bpe(texts.values(), vocabulary, min_count)
     tokenizer = over_code_words(pieces)
     rows = np.sort(random_of(seed, 0).permutation(len(pairs["train"]))[:taught])
@@ -96,6 +99,8 @@ def distil(
     directions = _directions(np.concatenate(list(said.values())), dim or teacher.dim)
     reader = Static(tokenizer, torch.zeros(len(pieces), 1), max_tokens=max_tokens, code_words=True)
     tokens = {role: reader.tokens(each, role) for role, each in texts.items()}
+    if not all(len(each.ids) for each in tokens.values()):
+        raise DataError("the queries or the code of train.parquet hold no word, only signs; wanted words in both")
     table = _first_table(teacher, pieces, tokens.values(), rarity, cache) @ directions
     seconds = {"teacher_seconds": time.perf_counter() - start}
 
@@ -122,7 +127,7 @@ def distil(
             loss = lesson.loss(weights, chosen, faithfulness, temperature)
             if not torch.isfinite(loss):
                 raise DataError(
-                    f"the loss is {loss.item()} in epoch {epoch + 1}; lower distil.learning_rate or raise temperature"
+                    f"the loss is {loss.item()} in epoch {epoch + 1}; lower fit.learning_rate or raise fit.temperature"
                 )
             loss.backward()
             optimizer.step()
@@ -143,6 +148,7 @@ def distil(
         **seconds,
         "pairs": len(pairs["train"]),
         "pairs_taught": len(rows),
+        "pairs_without_a_side": found["train"].facts["pairs_without_a_side"],
         "validation_pairs": sum(map(len, _blocks(len(pairs["valid"])))),
         "pairs_left_over": batches.left_over,
         "pairs_per_second": epochs * len(batches) * batches.batch / seconds["seconds"],

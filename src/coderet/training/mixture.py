@@ -57,7 +57,7 @@ def gathered(
         if name and name in sources:
             raise registry.BadValue(f"fit.pairs.files.{name} has the name of a mined language; give it another")
         table = _read(path)
-        whole = _says_something(table["query"]) & _says_something(table["code"])
+        whole = store.whole_pairs(table)
         kept = table.filter(pa.array(whole))
         if not len(kept):
             raise DataError(f"{path} has no pair with both a query and code; wanted text in both columns")
@@ -90,17 +90,15 @@ def _read(path: Path) -> pa.Table:
     return table.select(COLUMNS).cast(pa.schema([(name, pa.large_string()) for name in COLUMNS]))
 
 
-def _says_something(texts: pa.ChunkedArray) -> np.ndarray:
-    lengths = pc.utf8_length(pc.utf8_trim_whitespace(pc.fill_null(texts, "")))
-    return np.asarray(lengths.to_numpy() > 0)
-
-
 def _check(
     files: Mapping[str, Any] | None, mixture: Mapping[str, Any] | None, smoothing: float | None, epoch_pairs: int
 ) -> None:
     for key, value, wanted in (("files", files, "paths"), ("mixture", mixture, "numbers")):
         if value is not None and not isinstance(value, Mapping):
             raise registry.BadValue(f"fit.pairs.{key} is {value!r}; wanted {wanted} by the names of sources")
+    for name, path in (files or {}).items():
+        if not isinstance(path, str | Path):
+            raise registry.BadValue(f"fit.pairs.files.{name} is {path!r}; wanted the path of a Parquet file of pairs")
     for name, weight in (mixture or {}).items():
         if isinstance(weight, bool) or not isinstance(weight, int | float):
             raise registry.BadValue(f"fit.pairs.mixture.{name} is {weight!r}; wanted a number")

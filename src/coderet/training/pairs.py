@@ -188,8 +188,9 @@ def tokenised(
 
 def inputs(*, files: Mapping[str, Any] | None = None, negatives: str | None = None, **_: Any) -> list[Path]:
     """The files that `tokenised` with these settings reads beside the mined pairs."""
-    own = files.values() if isinstance(files, Mapping) else ()  # what is none is refused where it is read
-    return [*map(Path, own), *([paths.negatives(negatives)] if negatives is not None else [])]
+    own = files.values() if isinstance(files, Mapping) else ()
+    named = [Path(each) for each in own if isinstance(each, str | Path)]  # what is none is refused where it is read
+    return [*named, *([paths.negatives(negatives)] if negatives is not None else [])]
 
 
 class Epochs:
