@@ -9,6 +9,8 @@ from coderet import stage
     ("error", "said"),
     [
         (OSError(errno.ENOSPC, "No space left on device", "data/runs"), "make room and run it again"),
+        (OSError(errno.EFBIG, "File too large"), "raise that limit and run it again"),
+        (RuntimeError("I/O error: No space left on device (os error 28)"), "make room and run it again"),
         (OSError("7404 requested and 7136 written"), "make room and run it again"),
         (PermissionError(errno.EACCES, "Permission denied", "data/runs"), "the right to write there"),
         (NotADirectoryError(errno.ENOTDIR, "Not a directory", "data/raw/b/x"), "move it away"),

@@ -11,6 +11,7 @@ import errno
 import inspect
 import os
 import random
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -29,9 +30,11 @@ INTERRUPTED = 130
 _NO_SPACE = "the results of earlier runs are as they were; make room and run it again"
 _NO_RIGHTS = "give this user the right to write there, or run in a folder of its own"
 _IN_THE_WAY = "a file lies where a folder is wanted, or the other way round: move it away"
-_ADVICE = {errno.ENOSPC: _NO_SPACE, errno.EDQUOT: _NO_SPACE} | dict.fromkeys(
+_TOO_LARGE = f"this user may write no file so large (ulimit -f); {_NO_SPACE.replace('make room', 'raise that limit')}"
+_ADVICE = {errno.ENOSPC: _NO_SPACE, errno.EDQUOT: _NO_SPACE, errno.EFBIG: _TOO_LARGE} | dict.fromkeys(
     (errno.EROFS, errno.EACCES, errno.EPERM), _NO_RIGHTS
 )
+_OF_RUST = re.compile(r"\(os error (\d+)\)")
 _ADVICE |= dict.fromkeys((errno.ENOTDIR, errno.EISDIR, errno.EEXIST), _IN_THE_WAY)
 
 
@@ -59,7 +62,8 @@ def run(main: Callable[..., None]) -> None:
 
 def _advice(error: Exception) -> str:
     if not isinstance(error, OSError):
-        return ""
+        of_rust = _OF_RUST.search(str(error))  # safetensors and tokenizers write files themselves
+        return _ADVICE.get(int(of_rust[1]), "") if of_rust else ""
     if error.errno is None and str(error).endswith(" written"):  # NumPy's words for a disk that is full
         return _NO_SPACE
     return _ADVICE.get(error.errno or 0, "")
