@@ -230,11 +230,16 @@ def of(raw: Any, where: str = str(FILE)) -> Params:
     return params
 
 
+def is_name(text: str) -> bool:
+    """Whether an entry may be called so."""
+    return bool(_NAME.fullmatch(text))
+
+
 def _check_names(params: Params, where: str) -> None:
     """Names become folders and names of stages."""
     for family in ("sources", "benchmarks", "retrievers", "fusions", "rerankers"):
         for name in getattr(params, family):
-            if not _NAME.fullmatch(name):
+            if not is_name(name):
                 raise ParamsError(
                     f"{where}: {family} has an entry named {name!r}; wanted letters, digits, '.', '_' and '-', "
                     "the first a letter or digit"

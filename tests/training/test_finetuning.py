@@ -9,6 +9,7 @@ from coderet import params
 from coderet.corpora import pins
 from coderet.corpora.sources import SourceError
 from coderet.records import DataError
+from coderet.registry import BadValue
 from coderet.training import finetuning
 
 ROOT = Path(__file__).parents[2]
@@ -66,6 +67,18 @@ def test_the_params_of_a_run_are_whole_and_name_what_is_compared(tiny_model: Pat
     scripts = [step[0] for step in run.steps]
     assert scripts[0] == "train/fit.py" and scripts[-3:] == ["eval/compare.py", "eval/card.py", "eval/log.py"]
     assert all((ROOT / script).exists() for script in scripts)
+
+
+@pytest.mark.parametrize("name", ["../mine", "my model", "base", "bm25-code"])
+def test_a_name_that_cannot_be_is_refused_before_anything_is_written(
+    name: str, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tiny_model.parent)
+    encoder, own = finetuning.base_encoder(str(tiny_model), PARAMS), pairs(Path("p.jsonl"))
+    there = set(tiny_model.parent.rglob("*"))
+    with pytest.raises(BadValue, match=r"NAME is .*; wanted letters, .* and neither base nor bm25-code"):
+        finetuning.write_run(ROOT / "params.yaml", encoder, own, name, seed=1)
+    assert set(tiny_model.parent.rglob("*")) == there
 
 
 def read_pairs(run: finetuning.Run, side: str):

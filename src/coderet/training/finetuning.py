@@ -20,7 +20,7 @@ from coderet import paths, registry
 from coderet.corpora import exchange, pins, store, supplied
 from coderet.corpora.sources import SourceError
 from coderet.encoders import TRAINED
-from coderet.params import Params, of
+from coderet.params import Params, is_name, of
 from coderet.records import DataError
 
 BENCHMARK, BASE, BASELINE = "held-out", "base", "bm25-code"
@@ -71,8 +71,14 @@ def write_run(params_file: Path, encoder: Mapping[str, Any], pairs: Path, name: 
     """Write the folder of the run called name: its pairs, its benchmark and its params.
 
     params_file: the project's, from which all that is not about this run is taken; SETTINGS beside it says how is
-    trained. encoder: as `base_encoder` gives it. DataError for pairs that cannot be used.
+    trained. encoder: as `base_encoder` gives it. DataError for pairs that cannot be used,
+    BadValue for a name that cannot be.
     """
+    if not is_name(name) or name in (BASE, BASELINE):
+        raise registry.BadValue(
+            f"NAME is {name!r}; wanted letters, digits, '.', '_' and '-', the first a letter or digit, and neither "
+            f"{BASE} nor {BASELINE}, which stand beside it"
+        )
     folder, code = paths.run(name), params_file.parent
     settings = yaml.safe_load((code / SETTINGS).read_text(encoding="utf-8"))
     table, counts = supplied.read(pairs)
