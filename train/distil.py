@@ -4,7 +4,7 @@ reads   data/pairs  models/retrievers/<teacher>  params: seed, grid.teacher, ret
 writes  models/retrievers/<retriever>  train/results/<retriever>.json
 """
 
-from coderet import encoders, paths, retrievers, stage, training
+from coderet import encoders, paths, reports, retrievers, stage, training
 from coderet.corpora import store
 from coderet.metrics import efficiency
 
@@ -16,6 +16,8 @@ def main(retriever: str) -> None:
         encoder, facts = training.distil(teacher, paths.PAIRS, paths.WORK / "vectors", job.params.seed, **spec.fit)
         with store.new_folder(paths.retriever(retriever)) as folder:
             retrievers.save(retrievers.create(spec.kind, encoder=encoder), spec.kind, folder)
+            card = reports.card(retriever, job.params, folder / "encoder", facts)
+            (folder / "encoder" / "README.md").write_text(card, encoding="utf-8")
         size = efficiency.folder_bytes(paths.retriever(retriever))
         store.write_json(
             paths.training_result(retriever),
