@@ -144,7 +144,7 @@ def _say_lengths(model: Path, said: dict[str, Any]) -> None:
     """Write what is read of a text, unless the model's own file says so already: then it stays byte for byte."""
     path = model / LENGTHS
     there = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    if {name: there.get(name) for name in said} != said:
+    if {name: there.get(name, False) for name in said} != said:
         _write(path, there | said)
 
 

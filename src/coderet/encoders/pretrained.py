@@ -182,15 +182,14 @@ class Pretrained:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of every file of the model, the settings, and the precision and kind of device that compute.
+        """A hash of the settings, every file of the model, and the precision and kind of device that compute.
 
-        Where a model is not one of sentence-transformers, the one file of it that `save` adds is never read.
+        The file that `save` may write anew for sentence-transformers is left out: what it says is in the settings.
         """
         digest = hashlib.sha256(json.dumps(self.settings, sort_keys=True).encode())
-        digest.update(f"{self._dtype} {self._device}".encode())
-        plain = not (self.model_folder / "modules.json").exists()
-        unread = {self.model_folder / exporting.LENGTHS} if plain else set()
-        for path in sorted(path for path in self.model_folder.rglob("*") if path.is_file() and path not in unread):
+        digest.update(f"{self._dtype} {self._device} {self._lower_case}".encode())
+        files = {path for path in self.model_folder.rglob("*") if path.is_file() and path.name != exporting.LENGTHS}
+        for path in sorted(files):
             digest.update(path.relative_to(self.model_folder).as_posix().encode() + b"\0")
             with path.open("rb") as file:
                 digest.update(hashlib.file_digest(file, "sha256").digest())
