@@ -79,7 +79,9 @@ def test_a_fusion_is_made_with_its_settings_as_often_as_asked_for(corpus_of):
 
 
 def test_a_misspelt_kind_or_setting_of_a_fusion_is_refused():
-    with pytest.raises(UnknownName, match=r"^fusions.rrf.kind is 'rff'; known fusions: rrf, weighted. Did you mean rrf\?"):
+    with pytest.raises(
+        UnknownName, match=r"^fusions.rrf.kind is 'rff'; known fusions: rrf, weighted. Did you mean rrf\?"
+    ):
         retrievers.fuser("rff", {}, "fusions.rrf")
     with pytest.raises(UnknownName, match=r"^fusions.rrf.wieghts is not a setting.*Did you mean weights\?"):
         retrievers.fuser("rrf", {"wieghts": [1]}, "fusions.rrf")
