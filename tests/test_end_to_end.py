@@ -267,7 +267,7 @@ STAGES_TO_KILL = (
 def test_stages_killed_in_the_middle_give_the_same_results_when_run_again(project, tmp_path_factory, params):
     killed = Project(tmp_path_factory.mktemp("killed") / "coderet", params)
     for stage in STAGES_TO_KILL:
-        kill_in_the_middle(killed, stage, 0.6 * project.seconds[stage])
+        kill_in_the_middle(killed, stage, 0.25 * project.seconds[stage])  # DVC counts its own work too
         assert stage in killed.repro(stage)
     killed.repro()
     expected, found = project.outputs(), killed.outputs()
