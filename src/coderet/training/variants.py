@@ -100,6 +100,8 @@ class Texts:
                     name_keys[row] = text_key(query)
                 for number, text in enumerate(augmentation.questions(each["query"], language) if questions else ()):
                     asked[row, number] = self._add(new, "query", text)
+                if not variants:
+                    continue  # local names are found by parsing, the slowest thing here
                 random = np.random.Generator(np.random.PCG64([seed, row]))
                 codes = augmentation.renamings(each["code"], language, variants, pool.get(language, []), random)
                 for number, text in enumerate(codes):
