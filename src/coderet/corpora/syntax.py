@@ -56,6 +56,25 @@ class Language:
     containers: bool = False
 
 
+# What JavaScript and TypeScript both call functions.
+_SCRIPT_FUNCTIONS = """
+(method_definition name: [(property_identifier) (private_property_identifier)] @name) @function
+[(function_declaration name: (identifier) @name) (generator_function_declaration name: (identifier) @name)
+ (export_statement declaration: [(function_declaration name: (identifier) @name)
+                                 (generator_function_declaration name: (identifier) @name)])] @function
+[(lexical_declaration . (variable_declarator name: (identifier) @name
+   value: [(arrow_function) (function_expression) (generator_function)]) .)
+ (variable_declaration . (variable_declarator name: (identifier) @name
+   value: [(arrow_function) (function_expression) (generator_function)]) .)
+ (export_statement declaration: (lexical_declaration . (variable_declarator name: (identifier) @name
+   value: [(arrow_function) (function_expression) (generator_function)]) .))] @function
+(expression_statement (assignment_expression
+  left: [(identifier) @name (member_expression property: (property_identifier) @name)]
+  right: [(arrow_function) (function_expression) (generator_function)])) @function
+(pair key: (property_identifier) @name
+  value: [(arrow_function) (function_expression) (generator_function)]) @function
+"""
+
 LANGUAGES: dict[str, Language] = {
     "python": Language(
         grammar="tree_sitter_python:language",
@@ -116,23 +135,9 @@ LANGUAGES: dict[str, Language] = {
         grammar="tree_sitter_javascript:language",
         extensions=(".js", ".mjs", ".cjs", ".jsx"),
         docs="run",
-        query="""
+        query=f"""
         [(class_declaration name: (identifier) @name) (class name: (identifier) @name)] @class
-        (method_definition name: [(property_identifier) (private_property_identifier)] @name) @function
-        [(function_declaration name: (identifier) @name) (generator_function_declaration name: (identifier) @name)
-         (export_statement declaration: [(function_declaration name: (identifier) @name)
-                                         (generator_function_declaration name: (identifier) @name)])] @function
-        [(lexical_declaration . (variable_declarator name: (identifier) @name
-           value: [(arrow_function) (function_expression) (generator_function)]) .)
-         (variable_declaration . (variable_declarator name: (identifier) @name
-           value: [(arrow_function) (function_expression) (generator_function)]) .)
-         (export_statement declaration: (lexical_declaration . (variable_declarator name: (identifier) @name
-           value: [(arrow_function) (function_expression) (generator_function)]) .))] @function
-        (expression_statement (assignment_expression
-          left: [(identifier) @name (member_expression property: (property_identifier) @name)]
-          right: [(arrow_function) (function_expression) (generator_function)])) @function
-        (pair key: (property_identifier) @name
-          value: [(arrow_function) (function_expression) (generator_function)]) @function
+        {_SCRIPT_FUNCTIONS}
         (field_definition property: (property_identifier) @name
           value: [(arrow_function) (function_expression)]) @function
         (comment) @comment
@@ -164,25 +169,11 @@ LANGUAGES: dict[str, Language] = {
         grammar="tree_sitter_typescript:language_typescript",
         extensions=(".ts", ".mts", ".cts"),
         docs="run",
-        query="""
+        query=f"""
         [(class_declaration name: (type_identifier) @name) (abstract_class_declaration name: (type_identifier) @name)
          (class name: (type_identifier) @name)] @class
         (internal_module name: (_) @name) @class
-        (method_definition name: [(property_identifier) (private_property_identifier)] @name) @function
-        [(function_declaration name: (identifier) @name) (generator_function_declaration name: (identifier) @name)
-         (export_statement declaration: [(function_declaration name: (identifier) @name)
-                                         (generator_function_declaration name: (identifier) @name)])] @function
-        [(lexical_declaration . (variable_declarator name: (identifier) @name
-           value: [(arrow_function) (function_expression) (generator_function)]) .)
-         (variable_declaration . (variable_declarator name: (identifier) @name
-           value: [(arrow_function) (function_expression) (generator_function)]) .)
-         (export_statement declaration: (lexical_declaration . (variable_declarator name: (identifier) @name
-           value: [(arrow_function) (function_expression) (generator_function)]) .))] @function
-        (expression_statement (assignment_expression
-          left: [(identifier) @name (member_expression property: (property_identifier) @name)]
-          right: [(arrow_function) (function_expression) (generator_function)])) @function
-        (pair key: (property_identifier) @name
-          value: [(arrow_function) (function_expression) (generator_function)]) @function
+        {_SCRIPT_FUNCTIONS}
         (public_field_definition name: (property_identifier) @name
           value: [(arrow_function) (function_expression)]) @function
         (comment) @comment

@@ -54,8 +54,8 @@ def trainable(settings: Mapping[str, Any], tokenizers: Path, work: Path) -> Any:
     kind = str(given.pop("kind", None))
     if kind in TRAINED:
         return base.DualEncoder.build(tokenizer.load(tokenizers / base.TOKENIZER), settings)
-    start = registry.load(TRAINABLE, kind, "encoders that are trained", "fit.encoder.kind").prepare
-    return start(work / BASE, **registry.fit_arguments(start, given, "fit.encoder"))
+    made = registry.load(TRAINABLE, kind, "encoders that are trained", "fit.encoder.kind")
+    return made.prepare(work / BASE, **registry.fit_arguments(made.prepare, given, "fit.encoder", *made.parts()))
 
 
 def prepare(settings: Mapping[str, Any], work: Path) -> Any:

@@ -7,7 +7,6 @@ folder of sentence-transformers too (see `exporting`).
 """
 
 import hashlib
-import inspect
 import json
 from collections.abc import Mapping
 from functools import cached_property
@@ -140,8 +139,8 @@ class DualEncoder(nn.Module):
         given = dict(settings)
         kind = str(given.pop("kind", None))
         registry.load(TRAINED, kind, "encoders that are trained", f"{where}.kind")
-        own = _named(cls) - {"kind", "architecture"}
-        theirs = set(SIDES) if kind == MIXED else _named(_architecture(kind, where))
+        own = set(registry.named_arguments(cls)) - {"kind", "architecture"}
+        theirs = set(SIDES) if kind == MIXED else set(registry.named_arguments(_architecture(kind, where)))
         _check_known(given, own | theirs, kind, where)
         around = {key: value for key, value in given.items() if key in own}
         architecture = {key: value for key, value in given.items() if key in theirs}
@@ -255,7 +254,7 @@ def _check_side(settings: Any, where: str) -> None:
         raise registry.BadValue(f"{where} is {settings!r}; wanted a mapping: a kind and its settings")
     kind = str(settings.get("kind"))
     tower = _architecture(kind, where)
-    _check_known(settings, {"kind"} | _named(tower), kind, where)
+    _check_known(settings, {"kind", *registry.named_arguments(tower)}, kind, where)
     registry.check_types(tower, settings, where)
 
 
@@ -266,8 +265,3 @@ def _check_known(given: Mapping[str, Any], known: set[str], kind: str, where: st
                 f"{where}.{key} is not a setting of {kind}; known settings: {', '.join(sorted(known))}."
                 f"{registry.nearest(key, known)}"
             )
-
-
-def _named(function: Any) -> set[str]:
-    """The keyword-only arguments of function."""
-    return {each.name for each in inspect.signature(function).parameters.values() if each.kind is each.KEYWORD_ONLY}

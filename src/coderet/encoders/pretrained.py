@@ -61,6 +61,7 @@ class Pretrained:
     def __init__(
         self,
         model_folder: Path,
+        opened: tuple[Any, Any] | None = None,
         *,
         pooling: Pooling | None = None,
         max_tokens: int | None = None,
@@ -72,7 +73,6 @@ class Pretrained:
         marks_before: Sequence[str] | None = None,
         marks_after: Sequence[str] | None = None,
         trust_remote_code: bool | None = None,
-        opened: tuple[Any, Any] | None = None,
     ) -> None:
         said = usage(model_folder)
         self.model_folder, self._transformer = model_folder, said.model

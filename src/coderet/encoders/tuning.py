@@ -12,7 +12,7 @@ import copy
 import hashlib
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -31,7 +31,6 @@ from coderet.encoders.packing import PACKED
 from coderet.encoders.pretrained import (
     HEADS,
     MODEL,
-    Pooling,
     Pretrained,
     computing_type,
     fetched_model,
@@ -58,53 +57,31 @@ class Tunable(nn.Module):
     gradient_checkpointing: keep one state a layer and compute the rest again, for a third more time. attention: how it
     is computed: transformers' eager or sdpa, packed (see `packing`), or auto for what is fastest on this machine.
     frozen_embeddings, frozen_layers: what of the bottom is not trained; with layers the embeddings are frozen too.
-    lora: the settings of `add_lora`, in the place of training the weights themselves. precision: fp32, bf16, or auto.
-    The others are those of `Pretrained`.
+    lora: the settings of `add_lora`, in the place of training the weights themselves. of_reader: those of `Pretrained`.
     """
 
     def __init__(
         self,
         model_folder: Path,
         *,
-        pooling: Pooling | None = None,
-        max_tokens: int | None = None,
         max_query_tokens: int | None = None,
         max_document_tokens: int | None = None,
-        query_prefix: str | None = None,
-        document_prefix: str | None = None,
         normalise: bool = True,
-        precision: Literal["auto", "fp32", "bf16"] = "auto",
-        truncate_dim: int | None = None,
-        marks_before: Sequence[str] | None = None,
-        marks_after: Sequence[str] | None = None,
-        trust_remote_code: bool | None = None,
         dropout: float = 0.0,
         gradient_checkpointing: bool = False,
         attention: Literal["auto", "eager", "sdpa", "packed"] = "auto",
         frozen_embeddings: bool = False,
         frozen_layers: int = 0,
         lora: Mapping[str, Any] | None = None,
+        **of_reader: Any,
     ) -> None:
         super().__init__()
         check_range(f"{WHERE}.dropout", dropout, 0.0, 1.0)
         check_range(f"{WHERE}.frozen_layers", frozen_layers, 0)
-        self._trust = trust_remote_code
+        self._trust = of_reader.get("trust_remote_code")
         self._attention = _attention(attention, model_folder)
         tokenizer, model = self._open(model_folder)
-        self.reader = Pretrained(
-            model_folder,
-            pooling=pooling,
-            max_tokens=max_tokens,
-            query_prefix=query_prefix,
-            document_prefix=document_prefix,
-            normalise=normalise,
-            precision=precision,
-            truncate_dim=truncate_dim,
-            marks_before=marks_before,
-            marks_after=marks_after,
-            trust_remote_code=trust_remote_code,
-            opened=(tokenizer, model),
-        )
+        self.reader = Pretrained(model_folder, (tokenizer, model), normalise=normalise, **of_reader)
         self.dim, self.fill, self.settings = self.reader.dim, self.reader.fill, self.reader.settings
         self._limits = {
             "query": self._limit("max_query_tokens", max_query_tokens),
@@ -132,53 +109,18 @@ class Tunable(nn.Module):
 
     @classmethod
     def prepare(
-        cls,
-        work: Path,
-        *,
-        source: str,
-        folder: str = ".",
-        code_source: str | None = None,
-        pooling: Pooling | None = None,
-        max_tokens: int | None = None,
-        max_query_tokens: int | None = None,
-        max_document_tokens: int | None = None,
-        query_prefix: str | None = None,
-        document_prefix: str | None = None,
-        normalise: bool = True,
-        precision: Literal["auto", "fp32", "bf16"] = "auto",
-        truncate_dim: int | None = None,
-        marks_before: Sequence[str] | None = None,
-        marks_after: Sequence[str] | None = None,
-        trust_remote_code: bool | None = None,
-        dropout: float = 0.0,
-        gradient_checkpointing: bool = False,
-        attention: Literal["auto", "eager", "sdpa", "packed"] = "auto",
-        frozen_embeddings: bool = False,
-        frozen_layers: int = 0,
-        lora: Mapping[str, Any] | None = None,
+        cls, work: Path, *, source: str, folder: str = ".", code_source: str | None = None, **settings: Any
     ) -> "Tunable":
-        """The encoder that starts from a pinned source, as `Pretrained.prepare` fetches it."""
-        return cls(
-            fetched_model(source, folder, work, code_source),
-            pooling=pooling,
-            max_tokens=max_tokens,
-            max_query_tokens=max_query_tokens,
-            max_document_tokens=max_document_tokens,
-            query_prefix=query_prefix,
-            document_prefix=document_prefix,
-            normalise=normalise,
-            precision=precision,
-            truncate_dim=truncate_dim,
-            marks_before=marks_before,
-            marks_after=marks_after,
-            trust_remote_code=trust_remote_code,
-            dropout=dropout,
-            gradient_checkpointing=gradient_checkpointing,
-            attention=attention,
-            frozen_embeddings=frozen_embeddings,
-            frozen_layers=frozen_layers,
-            lora=lora,
-        )
+        """The encoder that starts from a pinned source, as `Pretrained.prepare` fetches it.
+
+        settings: those of the constructor; whoever holds params against them asks `parts`.
+        """
+        return cls(fetched_model(source, folder, work, code_source), **settings)
+
+    @classmethod
+    def parts(cls) -> tuple[Callable[..., Any], ...]:
+        """What has settings besides `prepare`."""
+        return cls, Pretrained
 
     @property
     def marks(self) -> list[int]:

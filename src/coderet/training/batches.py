@@ -65,13 +65,8 @@ class RandomBatches:
         return order[: len(self) * self.batch].reshape(len(self), self.batch)
 
 
-class DistinctBatches:
-    """Full batches in which no two pairs share a text, and as many of them as there can be.
-
-    groups: (N,) labels; pairs of one group share a text. A group of n pairs fills at most one place a batch, so with m
-    batches min(n, m) of its pairs are used; m is the largest for which these sum to m * batch. In every epoch other
-    pairs of a large group are used, and the rest counts as left over.
-    """
+class _OfGroups:
+    """Full batches of pairs with labels groups (N,), as many as there can be without two of a group in one."""
 
     def __init__(self, groups: np.ndarray, batch: int, seed: int) -> None:
         self.groups = np.unique(groups, return_inverse=True)[1]
@@ -86,6 +81,15 @@ class DistinctBatches:
         """Pairs that an epoch does not use."""
         return len(self.groups) - len(self) * self.batch
 
+
+class DistinctBatches(_OfGroups):
+    """Full batches in which no two pairs share a text, and as many of them as there can be.
+
+    groups: (N,) labels; pairs of one group share a text. A group of n pairs fills at most one place a batch, so with m
+    batches min(n, m) of its pairs are used; m is the largest for which these sum to m * batch. In every epoch other
+    pairs of a large group are used, and the rest counts as left over.
+    """
+
     def plan(self, epoch: int) -> np.ndarray:
         """(len, batch) rows of pairs."""
         random = random_of(self.seed, epoch)
@@ -93,7 +97,7 @@ class DistinctBatches:
         return np.stack([hands[number] for number in random.permutation(len(self))])
 
 
-class ClusteredBatches:
+class ClusteredBatches(_OfGroups):
     """Full batches in which pairs of one cluster stand together, `together` of them: their negatives are then hard.
 
     A pair drawn by chance brings others of its cluster along, and so on until the batch is full; a cluster may come up
@@ -103,18 +107,8 @@ class ClusteredBatches:
     """
 
     def __init__(self, clusters: np.ndarray, groups: np.ndarray | None, together: int, batch: int, seed: int) -> None:
-        self.clusters = np.unique(clusters, return_inverse=True)[1]
-        self.groups = np.arange(len(clusters)) if groups is None else np.unique(groups, return_inverse=True)[1]
-        self.together, self.batch, self.seed = together, batch, seed
-        self._batches = _most_batches(self.groups, batch)
-
-    def __len__(self) -> int:
-        return self._batches
-
-    @property
-    def left_over(self) -> int:
-        """Pairs that an epoch does not use."""
-        return len(self.groups) - len(self) * self.batch
+        super().__init__(np.arange(len(clusters)) if groups is None else groups, batch, seed)
+        self.clusters, self.together = np.unique(clusters, return_inverse=True)[1], together
 
     def plan(self, epoch: int) -> np.ndarray:
         """(len, batch) rows of pairs."""

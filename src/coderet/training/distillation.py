@@ -31,13 +31,13 @@ from coderet.encoders.encoding import Role
 from coderet.encoders.static import Static, means, over_code_words
 from coderet.encoders.tokenizer import BpeTokenizer, Tokens, train_bpe
 from coderet.records import DataError, Encoder
+from coderet.training import optimising
 from coderet.training.batches import RandomBatches, random_of
 from coderet.training.keys import text_keys
 from coderet.training.losses import info_nce, reciprocal_ranks, same_text
 from coderet.training.mixture import gathered
 from coderet.training.variants import COLUMN_OF_ROLE, ROLES
 
-LOWEST_RATE = 0.01  # share of the learning rate that is left at the very end
 VALID_BLOCK = 1000
 
 
@@ -116,9 +116,7 @@ def distil(
     weights = nn.Parameter(table)
     optimizer = torch.optim.Adam([weights], lr=learning_rate, fused=True)
     batches = RandomBatches(len(pairs["train"]), min(batch, len(pairs["train"])), seed)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: _share(step, warmup, max(1, epochs * len(batches)))
-    )
+    schedule = optimising.schedule(optimizer, "linear", warmup, max(1, epochs * len(batches)))
     curve: list[dict[str, float]] = []
     for epoch in range(epochs):
         total = 0.0
@@ -240,7 +238,3 @@ def _blocks(count: int) -> Iterator[np.ndarray]:
     block = min(VALID_BLOCK, count)
     for start in range(0, count - block + 1, block):
         yield np.arange(start, start + block)
-
-
-def _share(step: int, warmup: int, steps: int) -> float:
-    return min(1.0, (step + 1) / max(1, warmup)) * max(LOWEST_RATE, 1.0 - step / steps)

@@ -19,6 +19,7 @@ from coderet import registry
 from coderet.corpora import store
 from coderet.records import DataError
 from coderet.training.batches import NO_SOURCE, Mixture
+from coderet.training.vocabulary import read_texts
 
 COLUMNS = ("pair_id", "repository", "path", "language", "name", "query", "code")
 NO_ROW = -1
@@ -79,9 +80,7 @@ def gathered(
 
 
 def _read(path: Path) -> pa.Table:
-    table = store.read_pairs(path, COLUMNS)
-    if not len(table):
-        raise DataError(f"{path} has no pairs; mine from more sources, or from packages that fall on this side")
+    table = read_texts(path, COLUMNS)
     counts = pc.value_counts(table["pair_id"])
     repeated = counts.filter(pc.greater(counts.field("counts"), 1))
     if len(repeated):

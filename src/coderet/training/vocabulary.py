@@ -39,9 +39,9 @@ def load_vocabulary(folder: Path) -> Tokenizer:
     return tokenizers.load(folder / FILE)
 
 
-def read_texts(path: Path) -> pa.Table:
-    """The query and code columns of a file of pairs; DataError if it is missing, cut short or empty."""
-    table = store.read_pairs(path, COLUMNS)
+def read_texts(path: Path, columns: Iterable[str] = COLUMNS) -> pa.Table:
+    """The query and code columns of a file of pairs, or others; DataError if it is missing, cut short or empty."""
+    table = store.read_pairs(path, columns)
     if not len(table):
         raise DataError(f"{path} has no pairs; mine from more sources, or from packages that fall on this side")
     return table
