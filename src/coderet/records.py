@@ -10,6 +10,7 @@ keeps the lowest row among ties obeys the rule at its cutoff too.
 """
 
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -32,6 +33,7 @@ QUERIES = pa.schema(
 QRELS = pa.schema(
     [("query_id", pa.large_string()), ("document_id", pa.large_string()), ("grade", pa.float32())],
 )
+PROBLEMS = pa.schema([("id", pa.large_string()), ("query_id", pa.large_string()), ("problem", pa.large_string())])
 PAIRS = pa.schema(
     [
         ("pair_id", pa.large_string()),
@@ -144,6 +146,13 @@ def qrels_table(
     return pa.Table.from_arrays([queries, documents, values], schema=QRELS)
 
 
+def problems_table(ids: Iterable[str], query_ids: Iterable[str], problems: Iterable[Mapping[str, Any]]) -> pa.Table:
+    """A table of PROBLEMS from sequences of equal length; a problem becomes JSON, its keys in order."""
+    texts = [json.dumps(each, ensure_ascii=False, sort_keys=True) for each in problems]
+    columns = [pa.array(column, pa.large_string()) for column in (ids, query_ids, texts)]
+    return pa.Table.from_arrays(columns, schema=PROBLEMS)
+
+
 def documents_batch(ids: Iterable[str], titles: Iterable[str | None], texts: Iterable[str]) -> pa.RecordBatch:
     """A batch of DOCUMENTS from sequences of equal length; a title that is None becomes empty."""
     columns = [
@@ -230,7 +239,8 @@ class Dataset:
 class Draft(NamedTuple):
     """A dataset on its way to disk: what a benchmark's `collect` yields. documents are streamed, in any order.
 
-    mixed_of: earlier datasets of the same queries. The documents are then theirs, which the store puts together, each
+    problems: what a generator is asked, a table of PROBLEMS, if the benchmark wants answers; query_id names the query
+    whose hits are a problem's context. mixed_of: earlier datasets of the same queries. The documents are then theirs, which the store puts together, each
     with the id `<dataset>/<id>`; none are given.
     """
 
@@ -244,6 +254,7 @@ class Draft(NamedTuple):
     queries_expected: int | None = None
     judged: bool = True  # False: there are only questions, so that a run can be searched but not scored
     mixed_of: tuple[str, ...] = ()
+    problems: pa.Table | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -437,6 +448,7 @@ class Benchmark:
     defects: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     published: Published | None = None
+    answering: str = ""  # "module:attribute" of its Answering, if it wants answers
 
     def files_of(self, settings: Mapping[str, Any]) -> tuple[Released, ...]:
         """All its raw files under these settings, each once."""
