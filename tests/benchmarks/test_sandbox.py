@@ -298,6 +298,13 @@ def test_what_is_exchanged_while_the_check_runs_is_refused():
     assert outcome(source, "from fractions import Fraction\nassert Fraction(3) == plus(1, 2)").verdict == "refused"
 
 
+def test_what_the_check_itself_exchanges_is_not_held_against_the_answer():
+    check = (
+        "import time, unittest.mock\ntime.time = unittest.mock.Mock(return_value=3)\nassert plus(1, 2) == time.time()"
+    )
+    assert outcome(SUM, check).verdict == "passed"
+
+
 def test_the_methods_of_classes_are_put_back_too():
     source = "import unittest; unittest.TestCase.assertEqual = lambda *_: None\n" + WRONG
     assert outcome(source, "import unittest\nunittest.TestCase().assertEqual(plus(1, 2), 3)").verdict == "failed"

@@ -18,10 +18,10 @@ from typing import Any
 from coderet.benchmarks.answering import Verdict
 from coderet.benchmarks.sandbox import containment
 from coderet.benchmarks.sandbox.containment import Level, Place, SandboxError
+from coderet.benchmarks.sandbox.warm import WALL, WALL_EXTRA
 
 START_SECONDS = 300.0  # tensorflow takes 10 alone
-WALL, WALL_EXTRA = 3.0, 2.0  # as the warm parent has them
-PATIENCE = 20.0  # beyond its own limits, before it counts as stopped
+PATIENCE = 60.0  # beyond its own limits, before it counts as stopped
 ANSWER_BYTES = 128 << 20
 
 
