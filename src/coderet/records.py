@@ -242,7 +242,8 @@ class Draft(NamedTuple):
     mixed_of: earlier datasets of the same queries. The documents are then theirs, which the store puts together, each
     with the id `<dataset>/<id>`; none are given. problems: what a generator is asked, a table of PROBLEMS, if the
     benchmark wants answers; query_id names the query whose hits are a problem's context. posed: the name of the
-    problems where they are not all of the dataset's, which then have a name and a count of their own.
+    problems where they are not all of the dataset's, which then have a name and a count of their own. answering: how
+    they are asked, where that is not said by the benchmark's record.
     """
 
     name: str
@@ -258,15 +259,20 @@ class Draft(NamedTuple):
     problems: pa.Table | None = None
     problems_expected: int | None = None
     posed: str = ""
+    answering: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class Problems:
-    """What a generator is asked. table has the columns of PROBLEMS; dataset is the one whose queries they are of."""
+    """What a generator is asked. table has the columns of PROBLEMS; dataset is the one whose queries they are of.
+
+    answering: how they are asked, empty where the benchmark's record says so.
+    """
 
     name: str
     dataset: str
     table: pa.Table
+    answering: str = ""
 
     def __len__(self) -> int:
         return self.table.num_rows

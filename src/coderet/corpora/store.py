@@ -247,7 +247,7 @@ def write_benchmark(folder: Path, drafts: Iterable[Draft], packages: Iterable[st
                 name = draft.posed or draft.name
                 _check_problems(draft, draft.problems, name, [each["name"] for each in posed])
                 write_table(new / "problems" / f"{name}.arrow", draft.problems)
-                posed.append({"name": name, "dataset": draft.name})
+                posed.append({"name": name, "dataset": draft.name, "answering": draft.answering})
         if not written:
             raise DataError(f"{folder.name} gave no dataset at all")
         searched = [each["corpus"] for each in written if not each["mixed_of"]]
@@ -394,13 +394,13 @@ def problem_sets(folder: Path) -> list[str]:
     return list(_posed(folder))
 
 
-def _posed(folder: Path) -> dict[str, str]:
-    """The dataset of each set of problems, by its name."""
+def _posed(folder: Path) -> dict[str, dict[str, str]]:
+    """What stands of each set of problems, by its name."""
     path = folder / "problems" / _PROBLEMS
     if not path.exists():
         return {}
     try:
-        return {each["name"]: each["dataset"] for each in read_json(path)}
+        return {each["name"]: each for each in read_json(path)}
     except (TypeError, KeyError):
         raise DataError(f"{path} is no list of sets of problems; {_collect_again(folder)}") from None
 
@@ -412,7 +412,7 @@ def read_problems(folder: Path, name: str) -> Problems:
         raise DataError(f"{folder} poses no problems called {name!r}; it has: {', '.join(posed) or 'none'}")
     table = read_table(folder / "problems" / f"{name}.arrow")
     check_schema(table, PROBLEMS, f"problems of {name}")
-    return Problems(name, posed[name], table)
+    return Problems(name, posed[name]["dataset"], table, posed[name].get("answering", ""))
 
 
 def write_duplicates(folder: Path, name: str, groups: np.ndarray) -> None:
