@@ -66,6 +66,14 @@ def test_a_language_without_gold_is_there_to_be_answered(folder, write_lines):
     assert json.loads(draft.problems["problem"][0].as_py())["intent"] == "並べ替える"
 
 
+def test_the_hard_tasks_alone_can_be_posed(folder, write_lines):
+    task_id = int(odex.HARD[0].partition("_")[2])
+    write_lines("coderag_bench/canonical/odex_docs.json", [TASKS[1]] * 15 + [TASKS[1] | {"task_id": task_id}])
+    (draft,) = benchmark("odex").collect(folder, posed="odex-hard")
+    assert draft.problems["id"].to_pylist() == ["15_29784889"] and (draft.posed, draft.problems_expected) == ("odex-hard", 29)
+    assert len(draft.queries) == 16
+
+
 def test_the_hard_tasks_are_a_fixed_list_of_29(devdocs):
     queries = store.read_dataset(devdocs("devdocs"), "odex-devdocs").queries.ids.to_pylist()
     assert len(set(odex.HARD)) == 29 and set(odex.HARD) <= set(queries)

@@ -8,7 +8,7 @@ none; they are asked, counted and not scored, where the paper's loader did not a
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -59,18 +59,15 @@ def every_task(tasks: Sequence[Mapping[str, Any]]) -> list[str]:
 
 @dataclass(frozen=True)
 class Choices:
-    """documentation: the corpus that is searched; only: the queries that are asked, none named for all."""
+    """documentation: the corpus that is searched."""
 
     documentation: Documentation
-    only: tuple[str, ...] = ()
 
-    def collect(self, folder: Path) -> Iterator[Draft]:
-        """One dataset."""
+    def collect(self, folder: Path, *, posed: Literal["odex", "odex-hard"] = "odex") -> Iterator[Draft]:
+        """One dataset. posed: the problems that a generator is asked, all or the hard ones."""
         tasks = _tasks(folder, FILE.name, ("docs",))
         ids = every_task(tasks)
-        if self.only:
-            by_id = {own: task for own, task in zip(ids, tasks, strict=True) if own in self.only}
-            ids, tasks = list(by_id), list(by_id.values())
+        chosen = {own: task for own, task in zip(ids, tasks, strict=True) if posed == "odex" or own in HARD}
         judged = [(own, each["title"]) for own, task in zip(ids, tasks, strict=True) for each in task["docs"]]
         judged = list(dict.fromkeys(judged))
         found = self.documentation.ids_by_title(folder, {title for _, title in judged})
@@ -80,8 +77,10 @@ class Choices:
             queries_table(ids, [task["intent"] for task in tasks]),
             qrels_table([query for query, _ in judged], [found[title] for _, title in judged]),
             documents_expected=self.documentation.count,
-            queries_expected=len(self.only) or TASKS,
-            problems=_problems(ids, tasks),
+            queries_expected=TASKS,
+            problems=_problems(list(chosen), list(chosen.values())),
+            problems_expected=TASKS if posed == "odex" else len(HARD),
+            posed=posed,
         )
 
 
@@ -105,6 +104,7 @@ class Unjudged:
             queries_expected=LANGUAGES[self.language][1],
             judged=False,
             problems=_problems(ids, tasks),
+            problems_expected=LANGUAGES[self.language][1],
         )
 
 
@@ -129,11 +129,10 @@ def _file_of(language: str) -> Released:
     )
 
 
-def _benchmark(name: str, documentation: Documentation, differs: str = "", only: tuple[str, ...] = ()) -> Benchmark:
-    hard = {"tasks": "those with a library outside the twenty most frequent; the paper's list is not known"}
+def _benchmark(name: str, documentation: Documentation, differs: str = "", answering: str = "ANSWERING") -> Benchmark:
     return Benchmark(
         name=name,
-        collect=Choices(documentation, only).collect,
+        collect=Choices(documentation).collect,
         metrics=("ndcg@10", "mrr", "recall@10", "recall@100", "hit@1"),
         licence="CC-BY-SA-4.0 (ODEX); documentation under each library's own licence",
         source="CodeRAG-Bench's file of ODEX with its gold, and the documentation of Python libraries",
@@ -141,16 +140,16 @@ def _benchmark(name: str, documentation: Documentation, differs: str = "", only:
         choices={
             "documents": documentation.name,
             "queries": "all English tasks; those without gold are not scored",
-            **(hard if only else {}),
+            "odex-hard": "tasks with a library outside the twenty most frequent: the paper's list is not known",
         },
-        queries=f"{len(only)} English intents" if only else "439 English intents, 201 of them with gold",
+        queries="439 English intents, 201 of them with gold",
         documents=f"{documentation.count:,} pages and entries of library documentation",
         defects=(
             "Gold is what the reference code calls: another function that does the same counts as wrong. Left so.",
             "The paper counts 945 tasks in four languages; its scores are of the 439 English ones, as here.",
         ),
-        published=None if only else Published("coderag_bench", "odex", differs),
-        answering="coderet.benchmarks.answers.odex:ANSWERING",
+        published=Published("coderag_bench", "odex", differs),
+        answering=f"coderet.benchmarks.answers.odex:{answering}",
     )
 
 
@@ -191,8 +190,8 @@ BENCHMARKS = {
         _benchmark("odex", library_docs.OFFICIAL),
         _benchmark("odex-devdocs", library_docs.LINES, _LINES),
         _benchmark("odex-devdocs-pages", library_docs.PAGES, _PAGES),
-        _benchmark("odex-hard", library_docs.OFFICIAL, only=HARD),
-        _benchmark("odex-hard-devdocs", library_docs.LINES, only=HARD),
+        _benchmark("odex-paper", library_docs.OFFICIAL, answering="PAPER"),
+        _benchmark("odex-devdocs-paper", library_docs.LINES, _LINES, answering="PAPER"),
         *(
             _unjudged(language, ending, documentation)
             for language in LANGUAGES

@@ -9,6 +9,7 @@ A model that follows instructions is shown the function with its hole and asked 
 goes on where the hole begins.
 """
 
+import ast
 import re
 from collections.abc import Sequence
 
@@ -36,10 +37,12 @@ STOP = ("\nclass ", "\ndef ", "\n#", "\n@", "\nprint", "\nif ", "\n```")
 PAPER_STOP = ("###", "\nclass", "\ndef", "\n#", "\n@", "\nprint", "\nif")
 SECONDS = 10.0
 MEMORY = 4 << 30  # NumPy and matplotlib reserve more than they use
+ENVIRONMENT = "odex"
 
 _TAB = 4
 _MARGIN = re.compile(r"^[ \t]+", re.M)
 _HOLE = "# your code"
+_FENCE = "```python\n"
 
 
 def prompt(problem: Problem, documents: Sequence[Document], layout: Layout) -> Parts:
@@ -57,7 +60,9 @@ def prompt(problem: Problem, documents: Sequence[Document], layout: Layout) -> P
         tuple(f"{each.title}\n{each.text.strip()}\n" for each in documents),
         ("\n\n" if documents else "")
         + "Complete this Python function so that it does what its docstring says. Answer with the whole function, and "
-        f"what it imports, in one code block.\n\n```python\n{function}{hole}{_suffix(problem)}\n```\n",
+        f"what it imports, in one code block, nothing else.\n\n{_FENCE}{function}{hole}{_suffix(problem)}\n```",
+        start=_FENCE,
+        stop=("\n```",),
     )
 
 
@@ -76,23 +81,23 @@ def paper_prompt(problem: Problem, documents: Sequence[Document], layout: Layout
 def read(problem: Problem, completion: str, layout: Layout) -> Answer:
     """The whole function: as the answer brings it, or put together from prompt, body and suffix."""
     if layout == "base" and "```" not in completion:
-        body = _until(completion, STOP)
-        return Answer(completed(problem, body), "continued") if body.strip() else Answer("", "nothing")
-    found = extraction.code(completion)
-    if not found.code.strip():
-        return Answer("", "nothing")
-    if re.search(rf"^(async )?def {re.escape(problem['entry_point'])}\b", found.code, re.M):
+        body = extraction.until(extraction.clean(completion), STOP)
+        return Answer(completed(problem, body), "continuation") if body.strip() else extraction.NOTHING
+    name = problem["entry_point"]
+    found = extraction.code(completion, wanted=name, start=_FENCE if layout == "chat" else "")
+    if not found.code.strip() or re.search(rf"^(async )?def {re.escape(name)}\b", found.code, re.M):
         return found
     return Answer(completed(problem, found.code), found.form)
 
 
 def read_paper(problem: Problem, completion: str, layout: Layout) -> Answer:
     """The first fence if there is one, then cut at the paper's stop strings."""
-    found = extraction.code(completion) if "```" in completion else Answer(completion, "continued")
+    text = extraction.clean(completion)
+    found = extraction.code(text) if "```" in text else Answer(text, "continuation")
     if re.match(rf"\s*def {re.escape(problem['entry_point'])}\b", found.code):
         return found
-    body = _until(found.code, PAPER_STOP)
-    return Answer(completed(problem, body), found.form) if body.strip() else Answer("", "nothing")
+    body = extraction.until(found.code, PAPER_STOP)
+    return Answer(completed(problem, body), found.form) if body.strip() else extraction.NOTHING
 
 
 def completed(problem: Problem, body: str) -> str:
@@ -106,14 +111,22 @@ def completed(problem: Problem, body: str) -> str:
 
 
 def programs(problem: Problem, answer: Answer) -> list[Program]:
-    """One, with all assertions; none for a task without."""
+    """One, with all assertions; none for a task without. What the tests import stands behind the answer, which uses it.
+
+    Where tests put mocks into modules, they are taken out again: else the sandbox holds the answer guilty of them.
+    """
     if not problem["test"]:
         return []
-    check = f"{problem['test_start']}{''.join(problem['test'])}\ncheck({problem['entry_point']})\n"
+    brought, _, head = problem["test_start"].rpartition("def check(")
+    tests = f"def check({head}{''.join(problem['test'])}"
+    mocked = _mocked(brought, tests)
+    kept = "".join(f"_kept_{number} = {name}\n" for number, name in enumerate(mocked))
+    back = "".join(f"    {name} = _kept_{number}\n" for number, name in enumerate(mocked))
+    call = f"check({problem['entry_point']})\n"
     return [
         Program(
-            answer.code,
-            check,
+            f"{answer.code}\n{brought}" if answer.code.strip() else "",
+            f"{kept}{tests}\ntry:\n    {call}finally:\n{back}" if mocked else f"{tests}\n{call}",
             modules=MODULES,
             environment=ENVIRONMENT,
             seconds=SECONDS,
@@ -125,12 +138,12 @@ def programs(problem: Problem, answer: Answer) -> list[Program]:
 def reference(problem: Problem) -> str:
     """The benchmark's own function, whole."""
     whole = _without_tabs(f"{problem['prompt']}{problem['canonical_solution']}{problem['suffix']}")
-    return f"```python\n{whole}\n```\n"
+    return f"{_FENCE}{whole}\n```"
 
 
 def negative(problem: Problem) -> str:
     """The same function with nothing in it."""
-    return f"```python\n{_head(problem)[0]}\n    return None\n```\n"
+    return f"{_FENCE}{_head(problem)[0]}\n    return None\n```"
 
 
 def _head(problem: Problem) -> tuple[str, str]:
@@ -141,6 +154,24 @@ def _head(problem: Problem) -> tuple[str, str]:
 
 def _suffix(problem: Problem) -> str:
     return _without_tabs(problem["suffix"])
+
+
+def _mocked(brought: str, tests: str) -> list[str]:
+    """What tests assign to in the modules that were brought, such as `requests.get`, each once."""
+    modules = {
+        (alias.asname or alias.name).partition(".")[0]
+        for node in ast.walk(ast.parse(brought))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    names = [
+        ast.unparse(target)
+        for node in ast.walk(ast.parse(tests))
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Attribute)
+    ]
+    return list(dict.fromkeys(each for each in names if each.partition(".")[0] in modules))
 
 
 def _without_tabs(text: str) -> str:
@@ -155,11 +186,6 @@ def _flush(body: str) -> str:
     return "\n".join(line[margin:] if not line[:margin].strip() else line.lstrip() for line in lines)
 
 
-def _until(text: str, stop: Sequence[str]) -> str:
-    return text[: min((place for each in stop if (place := text.find(each)) >= 0), default=len(text))]
-
-
-ENVIRONMENT = "odex"
 _CHOICES = {
     "suffix": "kept, where the paper's code leaves it out",
     "tabs": "four blanks",
