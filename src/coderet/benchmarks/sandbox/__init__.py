@@ -55,8 +55,9 @@ def run(
     """
     if processes < 1:
         raise ValueError(f"processes is {processes}; at least one program must run at a time")
-    wall = level or strongest()
-    if level and (lack := available(level)):
+    suite = (interpreters or {}).get("") or interpreter("")
+    wall = level or strongest(suite)
+    if level and (lack := available(level, suite)):
         raise SandboxError(f"the wall {level} cannot be had here: {lack}; leave the level out for the strongest there is")
     todo: dict[Warmth, list[int]] = {}
     for place, program in enumerate(programs):
