@@ -75,6 +75,7 @@ BENCHMARKS = {
     "ds1000-devdocs-pages": "coderet.benchmarks.ds1000:BENCHMARKS",
     "ds1000-devdocs-pages-paper": "coderet.benchmarks.ds1000:BENCHMARKS",
     "livecodebench": "coderet.benchmarks.livecodebench:BENCHMARKS",
+    "livecodebench-paper": "coderet.benchmarks.livecodebench:BENCHMARKS",
     "livecodebench-873": "coderet.benchmarks.livecodebench:BENCHMARKS",
     "mbpp": "coderet.benchmarks.mbpp:BENCHMARKS",
     "mbpp-974": "coderet.benchmarks.mbpp:BENCHMARKS",
