@@ -112,4 +112,7 @@ def _benchmark(name: str, answering: str) -> Benchmark:
     )
 
 
-BENCHMARKS = {"humaneval": _benchmark("humaneval", "ANSWERING"), "humaneval-paper": _benchmark("humaneval-paper", "PAPER")}
+BENCHMARKS = {
+    "humaneval": _benchmark("humaneval", "ANSWERING"),
+    "humaneval-paper": _benchmark("humaneval-paper", "PAPER"),
+}
