@@ -467,12 +467,12 @@ def _check_answers(params: Params, where: str) -> None:
     sampling = params.answering.sampling
     if too_many := [k for k in params.answering.passes if not 1 <= k <= sampling.samples]:
         raise ParamsError(
-            f"{where}: answering.passes names {too_many}; wanted numbers from 1 to answering.sampling.samples, which is "
+            f"{where}: answering.passes names {too_many}; wanted numbers from 1 to answering.sampling.samples: "
             f"{sampling.samples}"
         )
     if sampling.samples > 1 and sampling.temperature == 0:
         raise ParamsError(
-            f"{where}: answering.sampling asks for {sampling.samples} samples at temperature 0, which are all the same; "
+            f"{where}: answering.sampling asks for {sampling.samples} samples at temperature 0, which are all equal; "
             "wanted samples: 1, or a temperature above 0"
         )
 

@@ -30,7 +30,7 @@ def questions(
     window: int,
     budget: int,
 ) -> list[Question]:
-    """Every problem with the context that is taken of run, in a window of so many tokens, budget of them for documents."""
+    """Every problem with its context of run, in a window of so many tokens, at most budget of them for documents."""
     shown = contexts(dataset, run, problems, taken)
     queries = problems.table["query_id"].to_pylist()
     return [

@@ -1,10 +1,10 @@
 """The documents that a generator is shown with a problem: the first hits of its query in a run.
 
 A run chooses, so a context is a run and what is taken of it: how many documents, whether the query's own canonical
-answer may be among them, and which part of a long one. Without hits there is no context; a run of the judgements is the
-oracle's (`none` and `oracle`, which are runs like any other).
+answer may be among them, and which part of a long one. Without hits there is no context; a run of the judgements is
+the oracle's (`none` and `oracle`, which are runs like any other).
 
-Documents can be cut after the search. `first` keeps whole lines up to so many tokens from the beginning; CodeRAG-Bench's
+Documents can be cut after the search. `first` keeps whole lines up to so many tokens from the beginning; the paper's
 rule loses a line that overflows and gives an empty chunk where the first line is too long, here neither is so. `best`
 keeps the chunk that shares most with the query, rare words weighing more: the paper's reranked chunk with a lexical
 reranker. Chunks before the search are a corpus of their own (`open_retrieval`), or the index's (`index.chunking`).

@@ -157,8 +157,8 @@ def tally(judged: Sequence[Judged]) -> dict[str, dict[str, int]]:
 def leak(answering: Answering, problem: Problem, question: str, context: str) -> float | None:
     """The share of the reference's own lines that stand in the context; None if there is no reference, or no line.
 
-    question: the prompt without its context. Lines are compared without white space, and lines of fewer than three words
-    (`else:`, `return x`) tell nothing.
+    question: the prompt without its context. Lines are compared without white space; lines of fewer than three words
+    (`else:`, `return x`) and imports tell nothing.
     """
     if answering.reference is None:
         return None
