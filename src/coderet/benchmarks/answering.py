@@ -7,6 +7,7 @@ answer what the sandbox runs, or `grade` scores it without running anything.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 Problem = Mapping[str, Any]
@@ -58,8 +59,13 @@ class Program(NamedTuple):
     pass. stdin: what it reads. files: written beside it before. modules: imported before its clock starts.
     environment: the name of a pinned environment of `make env`, empty for the suite's own. command: instead of source
     and check, a command that is run in the folder of files and passes with status 0 (`pytest`); {python} stands for
-    the environment's interpreter.
-    seconds, memory: limits, wall time and bytes.
+    the environment's interpreter; where it is pytest, its session must have come to its end with all tests passed.
+    tree: a folder that is copied under files before each, for repositories.
+    tested: names that the check takes from the answer although builtins are called so (`sum`); all others that hide a
+    builtin are hidden from the check. accepts: what the program has written must satisfy it, instead of a check or
+    beside it; without a check the program runs as `__main__` and may end by sys.exit(0).
+    seconds, memory: limits, seconds of processor time (wall time may be three times that) and bytes beyond what the
+    imported modules hold.
     """
 
     source: str
@@ -71,10 +77,14 @@ class Program(NamedTuple):
     command: tuple[str, ...] = ()
     seconds: float = 10.0
     memory: int = 2 << 30
+    tree: Path | None = None
+    tested: tuple[str, ...] = ()
+    accepts: Callable[[str], bool] | None = None
 
 
 class Outcome(NamedTuple):
-    """What became of a program. detail: the last lines of its error, what was refused, or what it lacked."""
+    """What became of a program. detail: the last lines of its error, what was refused, or what it lacked. seconds: of
+    processor time. output: what it wrote to its standard output."""
 
     verdict: Verdict
     detail: str = ""
