@@ -1,13 +1,29 @@
 """A set of problems with their contexts, as prompts that fit a generator: what `generate` asks."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from coderet.benchmarks import prompts
 from coderet.benchmarks.answering import Answering, Layout
 from coderet.benchmarks.contexts import Taken, contexts
 from coderet.benchmarks.prompts import Counter, Packed
 from coderet.records import Dataset, Problems, Run
+
+
+class Completion(Protocol):
+    """What a generator gives."""
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def finish(self) -> str: ...
+
+    @property
+    def prompt_tokens(self) -> int: ...
+
+    @property
+    def completion_tokens(self) -> int: ...
 
 
 class Question(NamedTuple):
@@ -40,6 +56,29 @@ def questions(
             prompts.pack(answering, own, problem, documents, layout, counter, window=window, budget=budget),
         )
         for own, query, problem, documents in zip(problems.ids, queries, problems.contents, shown, strict=True)
+    ]
+
+
+def prompt(asked: Question) -> dict[str, Any]:
+    """What a generator is given: the parts of the prompt, and the documents that it shows."""
+    packed = asked.packed
+    parts = {"user": packed.user, "system": packed.system, "start": packed.start, "stop": packed.stop}
+    return parts | {"documents": packed.texts}
+
+
+def answers(asked: Sequence[Question], completions: Sequence[Sequence[Completion]]) -> list[dict[str, Any]]:
+    """The rows of a table of COMPLETIONS, from the completions of each problem."""
+    return [
+        {
+            "problem_id": question.problem_id,
+            "sample": sample,
+            "text": each.text,
+            "finish": each.finish,
+            "prompt_tokens": each.prompt_tokens,
+            "completion_tokens": each.completion_tokens,
+        }
+        for question, made in zip(asked, completions, strict=True)
+        for sample, each in enumerate(made)
     ]
 
 
