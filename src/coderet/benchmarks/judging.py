@@ -128,9 +128,11 @@ def by_problem(asked: Asked, judged: Iterable[Judged]) -> dict[str, list[Judged]
 
 def rows(answering: Answering, asked: Asked, judged: Iterable[Judged]) -> list[dict[str, Any]]:
     """The rows of a table of SAMPLES."""
+    questions = [prompt["user"].replace(prompt["context"], "", 1) for prompt in asked.prompts]
+    contexts = [prompt["context"] for prompt in asked.prompts]
     leaks = [
-        leak(answering, problem, prompt["user"].replace(prompt["context"], "", 1), prompt["context"])
-        for problem, prompt in zip(asked.problems, asked.prompts, strict=True)
+        leak(answering, problem, question, context)
+        for problem, question, context in zip(asked.problems, questions, contexts, strict=True)
     ]
     return [
         {
@@ -141,6 +143,8 @@ def rows(answering: Answering, asked: Asked, judged: Iterable[Judged]) -> list[d
             "form": each.answer.form,
             "code": each.answer.code,
             "leak": leaks[each.place],
+            "question": questions[each.place],
+            "context": contexts[each.place],
         }
         for each in judged
     ]

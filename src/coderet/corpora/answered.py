@@ -46,6 +46,8 @@ SAMPLES = pa.schema(
         ("form", pa.large_string()),  # how the answer stood in the completion
         ("code", pa.large_string()),
         ("leak", pa.float32()),  # share of the reference's own lines that the context holds; null where unknown
+        ("question", pa.large_string()),  # the prompt without its context
+        ("context", pa.large_string()),
     ]
 )
 _SETTINGS = b"settings"
