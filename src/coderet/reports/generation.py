@@ -104,7 +104,7 @@ def _findings(posed: str, changes: Mapping[str, Change]) -> Iterator[str]:
     for name, change in changes.items():
         apart = "more than chance explains" if change.p < LEVEL else "which chance explains too"
         yield (
-            f"{posed}, {name}: {100 * change.value:+.1f} against no context, {apart}; {len(change.gains)} problems won, "
+            f"{posed}, {name}: {100 * change.value:+.1f} against no context, {apart}; {len(change.gains)} won, "
             f"{len(change.losses)} lost."
         )
 
