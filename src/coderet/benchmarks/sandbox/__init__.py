@@ -15,7 +15,8 @@ no. Processor time decides on `timeout`, so that verdicts do not depend on what 
 sleeps.
 
 What this does not protect from: an answer whose results compare equal to everything; names other than builtins that a
-check takes from the answer; a function exchanged during the check and put back before its end; an answer that studied
+check takes from the answer; a function exchanged during the check and put back before its end, or exchanged for another
+of the same library; an answer that studied
 this package and finds a way to its own process's memory that raises no audit event; a pytest plugin that looks for the
 proof; other commands, which pass by status 0; holes in the kernel. Behind `limits` also the network, reading files, and,
 run by a normal user, writing all that the user may write.
@@ -55,8 +56,9 @@ def run(
     """
     if processes < 1:
         raise ValueError(f"processes is {processes}; at least one program must run at a time")
-    wall = level or strongest()
-    if level and (lack := available(level)):
+    suite = (interpreters or {}).get("") or interpreter("")
+    wall = level or strongest(suite)
+    if level and (lack := available(level, suite)):
         raise SandboxError(f"the wall {level} cannot be had here: {lack}; leave the level out for the strongest there is")
     todo: dict[Warmth, list[int]] = {}
     for place, program in enumerate(programs):

@@ -46,19 +46,27 @@ class Place(NamedTuple):
 
 
 class Start(NamedTuple):
-    """How a warm parent is started: argv, environment, the folder on this machine that is its to write, if any."""
+    """How a warm parent is started: argv, environment; without name spaces also the folder on this machine that is its
+    to write, and the user of its programs, if that is not ours."""
 
     argv: list[str]
     environment: dict[str, str]
-    folder: Path | None
+    folder: Path | None = None
+    user: int | None = None
 
 
 def start(level: Level, place: Place, modules: Sequence[str]) -> Start:
     """The command that starts a warm parent behind the wall level."""
-    folder = Path(tempfile.mkdtemp(prefix="coderet-")) if level == "limits" else None
     root = os.geteuid() == 0
+    if level == "limits" and root and not readable_by_all(place.interpreter):
+        raise SandboxError(
+            f"{place.interpreter} lies in a folder that only root may read, and neither bubblewrap nor name spaces are to"
+            " be had; install bubblewrap, or an interpreter that all users may read, or run this as a normal user"
+        )
+    folder = Path(tempfile.mkdtemp(prefix="coderet-")) if level == "limits" else None
     writable = "/tmp" if folder is None else str(folder)
     settings: dict[str, Any] = {
+        "owner": os.getpid(),
         "modules": list(modules),
         "folder": f"{writable}/program",
         "tree": (str(place.tree.resolve()) if folder else "/tree") if place.tree else None,
@@ -68,21 +76,15 @@ def start(level: Level, place: Place, modules: Sequence[str]) -> Start:
     }
     if folder is not None and root:
         folder.chmod(0o711)
-    home = f"{writable}/warm" if folder is None else f"{writable}/warm"
-    environment = surroundings(place.interpreter, home)
+    environment = surroundings(place.interpreter, f"{writable}/warm")
     code = HERE if folder is not None else INSIDE
     warm = [str(place.interpreter), "-s", "-u", str(code / "warm.py"), json.dumps(settings)]
     if level == "bubblewrap":
-        return Start([*bubblewrap(place, environment, root), *warm], {}, None)
+        return Start([*bubblewrap(place, environment, root), *warm], {"PATH": os.environ.get("PATH", os.defpath)})
     if level == "namespaces":
         world = json.dumps({"root": root, "mounts": mounts(place), "environment": environment})
-        return Start([sys.executable, "-I", str(HERE / "enclosing.py"), world, *warm], {}, None)
-    if root and not readable_by_all(place.interpreter):
-        raise SandboxError(
-            f"{place.interpreter} lies in a folder that only root may read, and neither bubblewrap nor name spaces are to"
-            " be had; install bubblewrap, or an interpreter that all users may read, or run this as a normal user"
-        )
-    return Start(warm, environment, folder)
+        return Start([str(place.interpreter), "-I", str(HERE / "enclosing.py"), world, *warm], {})
+    return Start(warm, environment, folder, settings["uid"])
 
 
 def surroundings(interpreter: Path, home: str) -> dict[str, str]:
@@ -141,7 +143,13 @@ def bubblewrap(place: Place, environment: dict[str, str], root: bool) -> list[st
         argv += ["--unshare-user"]
     for name, value in environment.items():
         argv += ["--setenv", name, value]
+    made = set(SYSTEM)
     for kind, source, target in mounts(place):
+        for above in reversed(Path(target).parents[:-1]):
+            if str(above) not in {*made, "/tmp", "/dev"}:
+                argv += ["--perms", "0755", "--dir", str(above)]
+                made.add(str(above))
+        made.add(target)
         if kind == "bind":
             argv += ["--ro-bind", source, target]
         elif kind == "link":
@@ -158,7 +166,7 @@ def needed(interpreter: Path) -> list[str]:
     """The folders without which interpreter does not run, each named once."""
     code = (
         "import json, os, sys; print(json.dumps([sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix,"
-        " os.path.dirname(sys.executable), os.path.dirname(os.path.realpath(sys.executable)), *sys.path[1:]]))"
+        " os.path.dirname(sys.executable), os.path.dirname(os.path.realpath(sys.executable))]))"
     )
     try:
         said = subprocess.run([str(interpreter), "-s", "-c", code], capture_output=True, text=True, check=True, cwd="/")
@@ -189,20 +197,20 @@ def processes_of_this_user() -> int:
     return mine
 
 
-def available(level: Level) -> str:
+@cache
+def available(level: Level, interpreter: Path = Path(sys.executable)) -> str:
     """Why level cannot be had here; the empty text if it can. Found out by trying."""
     if level == "limits":
         return ""
     if level == "bubblewrap" and shutil.which("bwrap") is None:
         return "bwrap is not installed (Debian and Fedora: the package bubblewrap)"
-    started = start(level, Place(Path(sys.executable)), ())
-    tried = subprocess.run(started.argv, input=b"", capture_output=True, env=started.environment or None, timeout=60)
+    started = start(level, Place(interpreter), ())
+    tried = subprocess.run(started.argv, input=b"", capture_output=True, env=started.environment, timeout=60)
     if b'"ready"' in tried.stdout:
         return ""
     return tried.stderr.decode("utf-8", "replace").strip()[-300:] or f"it ended with status {tried.returncode}"
 
 
-@cache
-def strongest() -> Level:
+def strongest(interpreter: Path = Path(sys.executable)) -> Level:
     """The strongest wall that this machine allows."""
-    return next(level for level in LEVELS if not available(level))
+    return next(level for level in LEVELS if not available(level, interpreter))

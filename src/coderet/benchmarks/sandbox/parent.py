@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from coderet.benchmarks.answering import Verdict
@@ -66,7 +67,7 @@ class Parent:
 
     def begin(self) -> None:
         started = containment.start(self.level, self.place, self.modules)
-        self.folder = started.folder
+        self.folder, self.user = started.folder, started.user
         self.errors = tempfile.TemporaryFile()
         if self.folder is not None:
             (self.folder / "warm").mkdir()
@@ -132,10 +133,29 @@ class Parent:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        with contextlib.suppress(TimeoutError):  # its name space ends a moment after the process that made it
+            until = time.monotonic() + PATIENCE
+            while not ready(select.POLLIN, process.stdout.fileno(), until) and os.read(process.stdout.fileno(), 1 << 16):
+                pass
+        while self.user is not None and (left := processes_of(self.user)):
+            for each in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(each, signal.SIGKILL)
+            time.sleep(0.01)
         process.stdout.close()
         self.errors.close()
         if self.folder is not None:
             shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def processes_of(user: int) -> list[int]:
+    """Those that a user runs, but for the dead that nobody has asked after."""
+    found = []
+    for each in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if each.name.isdigit() and each.stat().st_uid == user and ") Z " not in (each / "stat").read_text():
+                found.append(int(each.name))
+    return found
 
 
 def ready(event: int, file: int, until: float) -> None:
