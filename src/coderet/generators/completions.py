@@ -143,6 +143,6 @@ def _refuse(unanswered: dict[str, str], keys: Sequence[str], path: Path, name: C
     examples = [f"{name(keys.index(key))} ({error})" for key, error in [*unanswered.items()][:SHOWN]]
     more = f" and {len(unanswered) - SHOWN} more" if len(unanswered) > SHOWN else ""
     raise DataError(
-        f"{len(unanswered)} of {len(keys)} completions are missing: {'; '.join(examples)}{more}. The others are kept in "
-        f"{path}: mend the cause and run the same stage again, only what is missing is asked for"
+        f"{len(unanswered)} of {len(keys)} completions are missing: {'; '.join(examples)}{more}. The others are kept "
+        f"in {path}: mend the cause and run the same stage again, only what is missing is asked for"
     )

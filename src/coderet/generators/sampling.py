@@ -47,7 +47,7 @@ class Sampling:
 
     @property
     def drawn(self) -> list[Any]:
-        """What decides a completion, the stop strings aside; not how many there are, so that more can be added later."""
+        """What decides a completion, the stop strings aside; not how many there are: more can be added later."""
         drawn = [0] if self.greedy else [self.temperature, self.top_p, self.top_k, self.seed]
         return [*drawn, self.max_new_tokens]
 
