@@ -5,12 +5,17 @@ VENV := $(CURDIR)/.venv
 BIN := $(VENV)/bin
 HOME_OF_PRESET := $(if $(PRESET),presets/$(PRESET),.)
 READY := $(VENV)/.ready
+VLLM := $(CURDIR)/.vllm
+HAS_GPU := $(shell command -v nvidia-smi >/dev/null 2>&1 && nvidia-smi -L 2>/dev/null | grep -q GPU && echo yes)
+VLLM_PINS := env/vllm$(if $(HAS_GPU),-gpu).txt
+GENERATOR ?= smollm2
+PORT ?= 8000
 export PATH := $(BIN):$(PATH)
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: repro data batch-size docs test lint ui log card push finetune bench clean-work help
+.PHONY: repro data batch-size docs test lint ui log card push finetune bench vllm clean-work help
 
 help:            ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
@@ -62,6 +67,17 @@ lint: $(READY)   ## Style and types
 
 bench: $(READY)  ## Speed and memory against peers
 	for each in bench/*.py; do echo "== $$each"; python $$each || exit 1; done
+
+vllm: $(VLLM)/.ready  ## vLLM in an environment of its own, serving a prepared generator: make vllm GENERATOR=smollm2 PORT=8000
+	@test -d $(HOME_OF_PRESET)/models/generators/$(GENERATOR)/model || { echo "there is no model of $(GENERATOR); run: dvc repro prepare-generator@$(GENERATOR)" >&2; exit 2; }
+	cd $(HOME_OF_PRESET) && VLLM_NO_USAGE_STATS=1 VLLM_CPU_KVCACHE_SPACE=$${VLLM_CPU_KVCACHE_SPACE:-2} $(VLLM)/bin/vllm serve \
+		models/generators/$(GENERATOR)/model --served-model-name $(GENERATOR) --host 127.0.0.1 --port $(PORT) $(if $(HAS_GPU),,--enforce-eager)
+
+$(VLLM)/.ready: $(VLLM_PINS)
+	test -x $(VLLM)/bin/python || $(PYTHON) -m venv $(VLLM)
+	$(VLLM)/bin/python -m pip install --quiet --requirement $(VLLM_PINS)
+	$(if $(HAS_GPU),,$(VLLM)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec)
+	@touch $@
 
 clean-work:      ## What unfinished and finished long stages keep for next time: say how much, and free it
 	@du -sh $(HOME_OF_PRESET)/.work 2>/dev/null || echo "nothing kept"

@@ -15,6 +15,8 @@ FLOORS = {
     "paths": 0,
     "registry": 0,
     "words": 0,
+    "precision": 0,
+    "serving": 0,
     "encoders": 1,
     "indexes": 1,
     "generators": 1,
@@ -27,7 +29,7 @@ FLOORS = {
     "tracking": 3,
     "reports": 3,
 }
-OPEN_TO_ALL_ABOVE_AND_BESIDE = {"corpora", "metrics", "records", "registry", "words"}  # all stand on them
+OPEN_TO_ALL_ABOVE_AND_BESIDE = {"corpora", "metrics", "paths", "records", "registry", "words"}  # all stand on them
 MAY_KNOW_ITS_NEIGHBOUR = {("training", "retrievers")}
 HEAVY = {"torch", "transformers", "sentence_transformers", "faiss", "pyserini", "jnius", "mlflow", "lightning", "bm25s"}
 

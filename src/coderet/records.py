@@ -287,6 +287,17 @@ class Problems:
         """The problems themselves, objects of the benchmark's own fields, in the order given."""
         return [json.loads(each) for each in self.table["problem"].to_pylist()]
 
+    def without(self, ids: Iterable[str]) -> "Problems":
+        """These less the ones named; DataError if one is not among them."""
+        left_out = set(ids)
+        if stray := sorted(left_out - set(self.ids)):
+            raise DataError(
+                f"params.yaml: answering.left_out.{self.name} names {stray[0]!r}, which is no problem of it; its ids "
+                f"read like {self.ids[0]!r}"
+            )
+        kept = pc.invert(pc.is_in(self.table["id"], value_set=pa.array(sorted(left_out), pa.large_string())))
+        return Problems(self.name, self.dataset, self.table.filter(kept), self.answering) if left_out else self
+
 
 @dataclass(frozen=True, eq=False)
 class Run:

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -17,6 +18,12 @@ from coderet.benchmarks.answering import Outcome, Program
 SUM = "def plus(a, b):\n    return a + b\n"
 SUM_CHECK = "assert plus(1, 2) == 3\nassert plus(5, -5) == 0\n"
 HARMLESS = Program(SUM, SUM_CHECK)
+ALONE = Program(
+    SUM,
+    SUM_CHECK + "import os\nassert sorted(int(each) for each in os.listdir('/proc') if each.isdigit()) == [1, os.getpid()]\n"
+    "assert os.listdir('.') == [] and {'warm', 'program'} <= set(os.listdir('/tmp')) and len(os.listdir('/tmp')) <= 3\n"
+    "assert os.listdir('/dev/shm') == []",
+)  # passes where neither a process nor a file of another program is left
 WALLS = [level for level in sandbox.LEVELS if level != "limits"]
 
 
@@ -269,7 +276,7 @@ NEAR_CHECK = NEAR + "near(plus(1, 2), 3)"
         "import builtins; builtins.abs = lambda x: 0",
         "import math; math.isclose = lambda *_: True",
         "import sys, types; sys.modules['math'] = types.SimpleNamespace(isclose=lambda *_: True)",
-        "__builtins__['abs'] = lambda x: 0" if False else "globals()['__builtins__']['abs'] = lambda x: 0",
+        "globals()['__builtins__']['abs'] = lambda x: 0",
         "print = exit = open = isinstance = min = max = all = any = lambda *_: True",
     ],
 )
@@ -280,8 +287,8 @@ def test_a_check_has_true_builtins_and_modules(touch: str):
 
 
 def test_what_is_exchanged_while_the_check_runs_is_refused():
-    source = EARLY.format("import math; math.isclose = lambda *_: True; return 3.0000001")
-    assert outcome(source, "import math\nassert math.isclose(plus(1, 2), 3)").verdict == "refused"
+    source = EARLY.format("import math; math.isclose = lambda *_: True; return 4")
+    assert outcome(source, "import math\nfound = plus(1, 2)\nassert math.isclose(found, 3)").verdict == "refused"
     source = EARLY.format("import fractions; fractions.Fraction.__eq__ = lambda *_: True; return 4")
     assert outcome(source, "from fractions import Fraction\nassert Fraction(3) == plus(1, 2)").verdict == "refused"
 
@@ -312,7 +319,7 @@ def test_an_answer_cannot_read_the_check_before_it_has_run():
     source = (
         "import os\nfound = []\nfor each in os.listdir('/proc/self/fd'):\n    try:\n"
         "        found.append(os.pread(int(each), 100000, 0))\n    except OSError: pass\n"
-        "for above, _, names in os.walk('/tmp'):\n    for name in names:\n"
+        "for above, _, names in os.walk('.'):\n    for name in names:\n"
         "        found.append(open(os.path.join(above, name), 'rb').read())\n"
         "assert b'secret' not in b''.join(found) and 'secret' not in repr(vars())\n"
     )
@@ -365,31 +372,78 @@ def loose(folder: Path) -> dict[str, str]:
     }
 
 
-MAY_PASS = {"change the environment", "kill the parent", "stop the parent", "odd output", "kill all", "delete", "write everywhere"}
-MAY_PASS |= {"fill it with names", "a deep folder", "a closed folder", "daemon"}
+class Felt(NamedTuple):
+    """What a program that wants to hurt came to, what the next one did, and what was then changed outside."""
+
+    outcome: Outcome
+    next: Outcome
+    changed: list[str]
+
+
+@pytest.fixture(scope="module")
+def felt(wall: sandbox.Level, tmp_path_factory) -> dict[str, Felt]:
+    """Every one of them, each followed by one that is harmless, all out of one warm parent."""
+    folder = tmp_path_factory.mktemp("outside")
+    (folder / "kept").write_text("whole")
+    environment, now = dict(os.environ), time.time() - time.monotonic()
+    found: dict[str, Felt] = {}
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.01)
+        sources = {name: source.replace("PORT", str(server.getsockname()[1])) for name, source in loose(folder).items()}
+        programs = [
+            program
+            for source in sources.values()
+            for program in (Program(f"{source}\n{WRONG}", SUM_CHECK, seconds=1, memory=256 << 20), ALONE)
+        ]
+        results = sandbox.run(programs, 1, level=wall)
+        before = leftovers()
+        for name in sources:
+            (_, hostile), (_, after) = next(results), next(results)
+            changed = []
+            try:
+                server.accept()
+                changed.append("somebody called")
+            except TimeoutError:
+                pass
+            if os.listdir(folder) != ["kept"] or (folder / "kept").read_text() != "whole":
+                changed.append("the folder outside")
+            if dict(os.environ) != environment or abs(time.time() - time.monotonic() - now) > 1:
+                changed.append("the environment or the clock")
+            if leftovers() != before:
+                changed.append("folders for temporary files")
+            found[name] = Felt(hostile, after, changed)
+        results.close()
+    assert not warm_parents()
+    return found
 
 
 @pytest.mark.parametrize("name", loose(Path("x")))
-def test_a_program_that_wants_to_hurt_hurts_nobody(name: str, wall: sandbox.Level, tmp_path: Path):
-    (tmp_path / "kept").write_text("whole")
-    environment, now = dict(os.environ), time.time() - time.monotonic()
-    processes, temporary = descendants(), set(os.listdir("/tmp"))
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(0.01)
-        source = loose(tmp_path)[name].replace("PORT", str(server.getsockname()[1])) + "\n" + WRONG
-        began = time.monotonic()
-        hostile, *after = outcomes(
-            [Program(source, SUM_CHECK, seconds=1, memory=256 << 20), HARMLESS, HARMLESS], level=wall
-        )
-        with pytest.raises(TimeoutError):
-            server.accept()
-    assert [each.verdict for each in after] == ["passed", "passed"]
-    assert hostile.verdict in ("failed", "refused", "timeout", "memory", "import error"), hostile
-    assert time.monotonic() - began < 30
-    assert (tmp_path / "kept").read_text() == "whole" and os.listdir(tmp_path) == ["kept"]
-    assert dict(os.environ) == environment and abs(time.time() - time.monotonic() - now) < 1
-    assert descendants() <= processes and set(os.listdir("/tmp")) - temporary == set()
-    assert Path(sandbox.__file__).exists()
+def test_a_program_that_wants_to_hurt_hurts_nobody(name: str, felt: dict[str, Felt]):
+    assert felt[name].outcome.verdict in ("failed", "refused", "timeout", "memory", "import error"), felt[name].outcome
+    assert felt[name].next.verdict == "passed" and felt[name].changed == []
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict"),
+    [
+        ("loop", "timeout"),
+        ("print for ever", "failed"),
+        ("print for ever and mind nothing", "timeout"),
+        ("allocate", "memory"),
+        ("allocate in many processes", "memory"),
+        ("delete by hand", "failed"),
+        ("write outside", "failed"),
+        ("socket", "failed"),
+        ("socket to the world", "refused"),
+        ("kill the group", "failed"),
+        ("sleep through signals", "timeout"),
+        ("change the clock", "refused"),
+        ("change the user", "refused"),
+        ("read the secrets", "failed"),
+    ],
+)
+def test_what_wants_to_hurt_has_its_verdict(name: str, verdict: str, felt: dict[str, Felt]):
+    assert felt[name].outcome.verdict == verdict, felt[name].outcome
 
 
 @pytest.mark.parametrize("name", ["loop", "fork bomb", "daemon", "kill all", "print for ever", "fill the disk", "crash"])
@@ -420,7 +474,6 @@ def test_a_normal_user_has_the_same_walls(wall: sandbox.Level):
             os.setgroups([])
             os.setresgid(65534, 65534, 65534)
             os.setresuid(65534, 65534, 65534)
-            sandbox.containment.libc_prctl_dumpable() if False else None
             hostile = ["import os, signal; os.kill(os.getppid(), signal.SIGKILL)\n", "open('/usr/hurt', 'w')\n"]
             hostile += ["import os\nwhile True:\n    try: os.fork()\n    except OSError: pass\n"]
             programs = [each for source in hostile for each in (Program(source + WRONG, SUM_CHECK, seconds=1), HARMLESS)]
@@ -449,16 +502,20 @@ def test_without_walls_limits_and_proofs_still_hold(tmp_path: Path):
 
 
 def test_leaving_a_run_early_ends_what_runs():
-    before = descendants()
     running = sandbox.run([HARMLESS] * 50, 2)
     next(running)
     running.close()
-    assert descendants() <= before
+    assert not warm_parents()
 
 
-def descendants() -> set[int]:
-    listed = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True).stdout.splitlines()
-    return {int(line.split()[0]) for line in listed if "warm.py" in line}
+def leftovers() -> set[str]:
+    return {each for folder in ("/tmp", "/dev/shm") for each in os.listdir(folder) if each.startswith("coderet-")}
+
+
+def warm_parents() -> list[str]:
+    """The processes that this one started, as they are called; a fork is called like what it was forked from."""
+    running = subprocess.run(["ps", "-eo", "args", "-ww"], capture_output=True, text=True).stdout
+    return [line for line in running.splitlines() if f'"owner": {os.getpid()},' in line]
 
 
 # The references pass

@@ -15,12 +15,13 @@ import pytest
 
 from coderet import encoders
 from coderet.corpora import sources
-from coderet.encoders import counting, dialects, encoding, server
+from coderet.encoders import dialects, encoding
 from coderet.encoders.api import Api
-from coderet.encoders.server import ServerError
-from coderet.encoders.spending import Ledger, SpendingLimit
 from coderet.records import DataError
 from coderet.registry import BadValue, UnknownName
+from coderet.serving import counting, server
+from coderet.serving.server import ServerError
+from coderet.serving.spending import Ledger, SpendingLimit
 
 KEY = "sk-imagined-0123456789"
 DIM = 3

@@ -13,7 +13,16 @@ from typing import Any, Literal, NamedTuple
 Problem = Mapping[str, Any]
 
 Verdict = Literal[
-    "passed", "failed", "timeout", "memory", "import error", "syntax error", "no code", "refused", "no tests", "judge error"
+    "passed",
+    "failed",
+    "timeout",
+    "memory",
+    "import error",
+    "syntax error",
+    "no code",
+    "refused",
+    "no tests",
+    "judge error",
 ]
 
 

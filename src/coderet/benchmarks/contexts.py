@@ -1,10 +1,10 @@
 """The documents that a generator is shown with a problem: the first hits of its query in a run.
 
 A run chooses, so a context is a run and what is taken of it: how many documents, whether the query's own canonical
-answer may be among them, and which part of a long one. Without hits there is no context; a run of the judgements is the
-oracle's (`none` and `oracle`, which are runs like any other).
+answer may be among them, and which part of a long one. Without hits there is no context; a run of the judgements is
+the oracle's (`none` and `oracle`, which are runs like any other).
 
-Documents can be cut after the search. `first` keeps whole lines up to so many tokens from the beginning; CodeRAG-Bench's
+Documents can be cut after the search. `first` keeps whole lines up to so many tokens from the beginning; the paper's
 rule loses a line that overflows and gives an empty chunk where the first line is too long, here neither is so. `best`
 keeps the chunk that shares most with the query, rare words weighing more: the paper's reranked chunk with a lexical
 reranker. Chunks before the search are a corpus of their own (`open_retrieval`), or the index's (`index.chunking`).
@@ -14,7 +14,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import pyarrow.compute as pc
@@ -23,7 +23,7 @@ from coderet.benchmarks.answering import Document
 from coderet.corpora import chunking
 from coderet.corpora.chunking import Chunker
 from coderet.records import NO_HIT, Corpus, DataError, Dataset, Problems, Qrels, Queries, Run
-from coderet.words import split
+from coderet.words import code_words
 
 NONE, ORACLE = "none", "oracle"
 REFERENCES = (NONE, ORACLE)
@@ -37,6 +37,12 @@ class Taken:
     withheld: Literal["out", "kept"] = "out"
     chunker: Chunker | None = None
     chunk: Literal["first", "best"] = "first"
+
+
+def taken(documents: int, withheld: str, chunks: Mapping[str, Any], chunk: str, where: str = "contexts") -> Taken:
+    """From an entry under contexts in params.yaml, its chunking checked."""
+    cut = chunking.chunker(chunks, f"{where}.chunking") if chunks else None
+    return Taken(documents, cast(Any, withheld), cut, cast(Any, chunk))
 
 
 def without_hits(dataset: Dataset) -> Run:
@@ -77,9 +83,8 @@ def contexts(dataset: Dataset, run: Run, problems: Problems, taken: Taken) -> li
             "search again"
         )
     if taken.withheld == "out":
-        withheld = dict(zip(dataset.queries.ids.to_pylist(), dataset.queries.table["withheld"], strict=True))
-        own = [withheld[query].as_py() for query in run.query_ids.to_pylist()]
-        run = run.without(pc.cast(_lists(own), dataset.queries.table.schema.field("withheld").type))
+        searched = pc.index_in(run.query_ids, value_set=dataset.queries.ids.combine_chunks())
+        run = run.without(dataset.queries.table["withheld"].take(searched))
     hits = run.rows[[places[query] for query in asked], : taken.documents]
     texts = dict(zip(dataset.queries.ids.to_pylist(), dataset.queries.texts, strict=True))
     documents = _documents(dataset.corpus, hits)
@@ -88,12 +93,6 @@ def contexts(dataset: Dataset, run: Run, problems: Problems, taken: Taken) -> li
         context = [documents[row] for row in rows if row != NO_HIT]
         found.append(context if taken.chunker is None else _cut(context, texts[query].as_py(), taken))
     return found
-
-
-def _lists(values: Sequence[Sequence[str]]) -> Any:
-    import pyarrow as pa
-
-    return pa.chunked_array([pa.array(values, pa.large_list(pa.large_string()))])
 
 
 def _documents(corpus: Corpus, rows: np.ndarray) -> dict[int, Document]:
@@ -109,7 +108,7 @@ def _cut(context: Sequence[Document], query: str, taken: Taken) -> list[Document
     if taken.chunk == "first":
         return [each[0] for each in pieces]
     weights = _weights([piece.text for each in pieces for piece in each])
-    asked = set(split(query))
+    asked = set(code_words(query))
     return [max(each, key=lambda piece: _shared(piece.text, asked, weights)) for each in pieces]
 
 
@@ -123,9 +122,9 @@ def _chunks(document: Document, chunker: Chunker) -> list[Document]:
 
 def _weights(texts: Sequence[str]) -> dict[str, float]:
     """What a word that several texts hold tells of one of them."""
-    held = Counter(word for text in texts for word in set(split(text)))
+    held = Counter(word for text in texts for word in set(code_words(text)))
     return {word: math.log(1 + len(texts) / number) for word, number in held.items()}
 
 
 def _shared(text: str, asked: set[str], weights: Mapping[str, float]) -> float:
-    return sum(weights.get(word, 0.0) for word in asked & set(split(text)))
+    return sum(weights.get(word, 0.0) for word in asked & set(code_words(text)))

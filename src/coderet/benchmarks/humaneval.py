@@ -4,8 +4,8 @@ A query is a problem's prompt, unstripped; its document is the prompt, a newline
 document holds the query whole: the task is easy on purpose, and BM25 over white space scores 100. The title is the name
 of the function; the paper's BM25 does not read it, its dense retrievers do.
 
-Every query is a problem, too (`answers/humaneval.py`). `humaneval-40` is a fixed sample of them for everyday runs: the 40
-whose task ids have the smallest SHA-256.
+Every query is a problem, too (`answers/humaneval.py`). `humaneval-40` is a fixed sample of them for everyday runs:
+the 40 whose task ids have the smallest SHA-256.
 """
 
 import hashlib
@@ -112,4 +112,7 @@ def _benchmark(name: str, answering: str) -> Benchmark:
     )
 
 
-BENCHMARKS = {"humaneval": _benchmark("humaneval", "ANSWERING"), "humaneval-paper": _benchmark("humaneval-paper", "PAPER")}
+BENCHMARKS = {
+    "humaneval": _benchmark("humaneval", "ANSWERING"),
+    "humaneval-paper": _benchmark("humaneval-paper", "PAPER"),
+}

@@ -51,10 +51,15 @@ class Shown(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """A prompt that fits. user: everything between system and start; tokens: as counted here, the reserve included."""
+    """A prompt that fits. user: everything between system and start; context: the part of it that documents make.
+
+    texts: the documents as they are shown; tokens: as counted here, the reserve included.
+    """
 
     system: str
     user: str
+    context: str
+    texts: tuple[str, ...]
     start: str
     stop: tuple[str, ...]
     shown: tuple[Shown, ...]
@@ -96,10 +101,10 @@ def pack(
     tokens = [counter(each) for each in parts.documents] or [counter(each.text) for each in documents]
     kept += [0] * (len(documents) - len(kept))
     shown = tuple(Shown(each.id, *both) for each, *both in zip(documents, tokens, kept, strict=True))
-    user = f"{parts.before}{parts.joiner.join(texts)}{parts.after}"
-    return Packed(
-        parts.system, user, parts.start, parts.stop, shown, _question(parts, layout, counter) + sum(kept)
-    )
+    context = parts.joiner.join(texts)
+    length = _question(parts, layout, counter) + sum(kept)
+    user = f"{parts.before}{context}{parts.after}"
+    return Packed(parts.system, user, context, tuple(texts), parts.start, parts.stop, shown, length)
 
 
 def _question(parts: Parts, layout: Layout, counter: Counter) -> int:

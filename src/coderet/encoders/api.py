@@ -10,7 +10,6 @@ change a model behind its name; kept vectors are those of the day they were aske
 
 import hashlib
 import json
-import re
 import shutil
 from collections.abc import Sequence
 from functools import cached_property
@@ -20,21 +19,19 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from coderet import paths
 from coderet.corpora import sources
-from coderet.encoders import counting
 from coderet.encoders import settings as settings_file
-from coderet.encoders.counting import Counter, Cut
 from coderet.encoders.dialects import DIALECTS
 from coderet.encoders.encoding import TEXTS_AT_A_TIME, Role
-from coderet.encoders.server import Server, ServerError, TooMuch
-from coderet.encoders.spending import Ledger, SpendingLimit
 from coderet.records import DataError
 from coderet.registry import BadValue, check_range
+from coderet.serving import counting, spending
+from coderet.serving.counting import Counter, Cut
+from coderet.serving.server import Server, ServerError, TooMuch
+from coderet.serving.spending import Ledger, SpendingLimit
 
 __all__ = ["Api", "ServerError", "SpendingLimit"]
 
-LEDGERS = paths.WORK / "spending"
 OF_THE_VECTORS = (
     "dialect address model dim request_dim max_tokens send_ids server_truncates query_prefix document_prefix".split()
 )
@@ -118,9 +115,8 @@ class Api:
             self.settings["address"], self.settings["key_variable"] or None, timeout, tries, longest_wait
         )
         self._name = f"{model} at {self._server.host}"
-        account = hashlib.sha256(f"{self.settings['address']} {model}".encode()).hexdigest()[:8]
         self.ledger = Ledger(
-            LEDGERS / f"{re.sub(r'[^A-Za-z0-9._-]', '_', model)}-{account}.jsonl",
+            spending.place(self.settings["address"], model),
             self._name,
             token_limit,
             spend_limit,

@@ -33,12 +33,12 @@ from coderet.encoders import settings as settings_file
 from coderet.encoders.encoding import Role
 from coderet.encoders.pooling import POOLINGS
 from coderet.encoders.tokenizer import Tokens, fast_content, truncated
+from coderet.precision import computing_type
 from coderet.records import DataError
 from coderet.registry import check_range, nearest
 
 MODEL = "model"  # the model's own files, in the folder of a saved encoder
 BATCH_TOKENS = {"cpu": 4096, "cuda": 65_536}  # bounds the memory of a batch
-PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16}
 UNLIMITED = 1_000_000  # tokenizers that know no limit give an absurd one
 HEADS = ("pooler.",)  # weights that no vector is made of
 
@@ -340,13 +340,3 @@ def _marks(tokenizer: Any) -> tuple[Sequence[int], Sequence[int]]:
         if whole[start : start + len(bare)] == bare:
             return whole[:start], whole[start + len(bare) :]
     raise DataError(f"the tokenizer turns one letter into {bare} and, with its marks, into {whole}: no marks found")
-
-
-def computing_type(precision: str, device: str) -> torch.dtype:
-    """What a precision means on a device; DataError for one that is not known."""
-    if precision == "auto":
-        able = device == "cuda" or any(torch.cpu.get_capabilities().get(name) for name in ("avx512_bf16", "amx_bf16"))
-        return PRECISIONS["bf16" if able else "fp32"]
-    if precision not in PRECISIONS:
-        raise DataError(f"precision is {precision!r}; known: auto, {', '.join(PRECISIONS)}.")
-    return PRECISIONS[precision]

@@ -32,12 +32,12 @@ from coderet.encoders.pretrained import (
     HEADS,
     MODEL,
     Pretrained,
-    computing_type,
     fetched_model,
     open_model,
     usage,
 )
 from coderet.encoders.tokenizer import Tokens
+from coderet.precision import computing_type
 from coderet.records import DataError
 from coderet.registry import check_range, nearest
 

@@ -7,6 +7,7 @@ solves, either is as likely as the other if both are equally good.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -16,17 +17,51 @@ from coderet.records import DataError
 def pass_at_k(samples: int, passed: int, k: int) -> float:
     """1 less the chance that k of the samples, drawn without replacement, all fail; DataError if k > samples."""
     if not 1 <= k <= samples:
-        raise DataError(f"pass@{k} wants at least {k} samples a problem and there are {samples}; raise answering.samples")
+        raise DataError(
+            f"pass@{k} wants at least {k} samples a problem and there are {samples}; raise answering.samples"
+        )
     if not 0 <= passed <= samples:
         raise DataError(f"{passed} of {samples} samples passed; wanted from 0 to {samples}")
     return 1 - math.comb(samples - passed, k) / math.comb(samples, k)
 
 
-def passes(verdicts: Mapping[str, Sequence[bool]], ks: Iterable[int]) -> dict[str, np.ndarray]:
-    """`pass@<k>` of every problem, (S,) float64 in the order of verdicts: for each problem whether each sample passed."""
-    return {
-        f"pass@{k}": np.array([pass_at_k(len(each), sum(each), k) for each in verdicts.values()], np.float64) for k in ks
-    }
+class Sample(Protocol):
+    """A judged answer. grades: metrics of an answer that is graded as it stands."""
+
+    @property
+    def passed(self) -> bool: ...
+
+    @property
+    def verdict(self) -> str: ...
+
+    @property
+    def grades(self) -> Mapping[str, float]: ...
+
+
+def values(samples: Mapping[str, Sequence[Sample]], ks: Iterable[int], metrics: Iterable[str]) -> dict[str, np.ndarray]:
+    """Every metric of every problem, (S,) float64 in the order of samples, which are by problem.
+
+    metrics: what the problems are judged by; `pass@1` among them stands for pass@k of all ks, any other is the mean of
+    a problem's grades. DataError if a problem has no samples.
+    """
+    if lacking := [problem for problem, each in samples.items() if not each]:
+        raise DataError(f"{len(lacking)} problems have no completion, {lacking[0]!r} among them; generate again")
+    found: dict[str, np.ndarray] = {}
+    for metric in metrics:
+        if metric.startswith("pass@"):
+            for k in ks:
+                passing = [pass_at_k(len(each), sum(one.passed for one in each), k) for each in samples.values()]
+                found[f"pass@{k}"] = np.array(passing, np.float64)
+        else:
+            means = [np.mean([one.grades[metric] for one in each]) for each in samples.values()]
+            found[metric] = np.array(means, np.float64)
+    return found
+
+
+def counts(samples: Mapping[str, Sequence[Sample]]) -> dict[str, int]:
+    """How many samples there are, and how many problems of which no sample could be judged by a test."""
+    untested = sum(all(one.verdict == "no tests" for one in each) for each in samples.values())
+    return {"samples": sum(map(len, samples.values())), "problems_without_tests": untested}
 
 
 def mcnemar(gains: int, losses: int) -> float:

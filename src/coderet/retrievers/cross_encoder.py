@@ -25,8 +25,9 @@ from transformers.utils import logging as transformers_logging
 
 from coderet.corpora import sources
 from coderet.encoders import encoding
-from coderet.encoders.pretrained import BATCH_TOKENS, computing_type, fetched_model
+from coderet.encoders.pretrained import BATCH_TOKENS, fetched_model
 from coderet.encoders.tokenizer import Tokens
+from coderet.precision import computing_type
 from coderet.records import DataError
 from coderet.registry import check_range
 

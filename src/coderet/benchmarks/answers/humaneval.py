@@ -12,21 +12,24 @@ from coderet.benchmarks.answering import Answer, Answering, Document, Layout, Pa
 
 STOP = ("\nclass ", "\ndef ", "\nprint(", "\nif __name__", "\n#", "\n```", "\nassert ", "<file_sep>")
 PAPER_STOP = ("\nclass", "\ndef", "\nprint(", "\nif __name__", "<file_sep>")
-FENCE = "```python\n"
+FENCE, FENCE_STOP = "```python\n", ("\n```",)
 
 
 def prompt(problem: Problem, documents: Sequence[Document], layout: Layout) -> Parts:
     """Chat: the function in a fence and the answer begun with one. Base: the documents as code, then the prompt."""
     asked = problem["prompt"].strip("\n")
     if layout == "base":
-        return Parts("", tuple(f"{each.text.strip()}\n\n" for each in documents), f"{asked}\n", joiner="\n", stop=STOP)
+        shown = tuple(each.text.strip() for each in documents)
+        return Parts("", shown, f"\n\n\n{asked}\n" if documents else f"{asked}\n", "\n\n\n", stop=STOP)
     ask = (
         "Complete this Python function. Answer with the whole function in one code block, nothing else.\n\n"
         f"{FENCE}{asked}\n```"
     )
-    shown = tuple(f"{FENCE}{each.text.strip()}\n```\n" for each in documents)
-    before = "Here is code that may help.\n\n" if documents else ""
-    return Parts(before, shown, f"\n{ask}" if documents else ask, start=FENCE, stop=("\n```",))
+    if not documents:
+        return Parts("", (), ask, start=FENCE, stop=FENCE_STOP)
+    shown = tuple(each.text.strip() for each in documents)
+    before, joiner = f"Here is code that may help.\n\n{FENCE}", f"\n```\n\n{FENCE}"
+    return Parts(before, shown, f"\n```\n\n{ask}", joiner, start=FENCE, stop=FENCE_STOP)
 
 
 def read(problem: Problem, completion: str, layout: Layout) -> Answer:

@@ -13,7 +13,7 @@ from coderet.benchmarks.answering import Answer, Answering, Document, Layout, Pa
 
 STOP = ("\nprint(", "\nassert ", "\n>>>", "\n```", "\nif __name__", "\n# Task", "<file_sep>")
 PAPER_STOP = ("\nprint", "\nclass", "\n>>>", "\n**", "# Write a", "# Test")
-FENCE = "```python\n"
+FENCE, FENCE_STOP = "```python\n", ("\n```",)
 
 
 def prompt(problem: Problem, documents: Sequence[Document], layout: Layout) -> Parts:
@@ -22,14 +22,17 @@ def prompt(problem: Problem, documents: Sequence[Document], layout: Layout) -> P
     if layout == "base":
         commented = "\n".join(f"# {line}" for line in tests.splitlines())
         after = f"# {problem['text'].strip()}\n# It passes these tests:\n{commented}\n"
-        return Parts("", tuple(f"{_text(each)}\n\n" for each in documents), after, stop=STOP)
+        shown = tuple(_text(each) for each in documents)
+        return Parts("", shown, f"\n\n\n{after}" if documents else after, "\n\n\n", stop=STOP)
     ask = (
         f"{problem['text'].strip()}\nYour code must pass these tests:\n\n{FENCE}{tests}\n```\n\n"
         "Answer with the code in one code block, without the tests, nothing else."
     )
-    shown = tuple(f"{FENCE}{_text(each)}\n```\n" for each in documents)
-    before = "Here is code that may help.\n\n" if documents else ""
-    return Parts(before, shown, f"\n{ask}" if documents else ask, start=FENCE, stop=("\n```",))
+    if not documents:
+        return Parts("", (), ask, start=FENCE, stop=FENCE_STOP)
+    shown = tuple(_text(each) for each in documents)
+    before, joiner = f"Here is code that may help.\n\n{FENCE}", f"\n```\n\n{FENCE}"
+    return Parts(before, shown, f"\n```\n\n{ask}", joiner, start=FENCE, stop=FENCE_STOP)
 
 
 def read(problem: Problem, completion: str, layout: Layout) -> Answer:
@@ -96,5 +99,7 @@ PAPER = Answering(
     programs=programs,
     reference=reference,
     negative=negative,
-    choices={"layout": "CodeRAG-Bench: texts of the documents, the task as a comment, its asserts; cut before the fence"},
+    choices={
+        "layout": "CodeRAG-Bench: texts of the documents, the task as a comment, its asserts; cut before the fence"
+    },
 )

@@ -15,7 +15,8 @@ no. Processor time decides on `timeout`, so that verdicts do not depend on what 
 sleeps.
 
 What this does not protect from: an answer whose results compare equal to everything; names other than builtins that a
-check takes from the answer; a function exchanged during the check and put back before its end; an answer that studied
+check takes from the answer; a function exchanged during the check and put back before its end, or exchanged for another
+of the same library; an answer that studied
 this package and finds a way to its own process's memory that raises no audit event; a pytest plugin that looks for the
 proof; other commands, which pass by status 0; holes in the kernel. Behind `limits` also the network, reading files, and,
 run by a normal user, writing all that the user may write.

@@ -66,6 +66,7 @@ def start(level: Level, place: Place, modules: Sequence[str]) -> Start:
     folder = Path(tempfile.mkdtemp(prefix="coderet-")) if level == "limits" else None
     writable = "/tmp" if folder is None else str(folder)
     settings: dict[str, Any] = {
+        "owner": os.getpid(),
         "modules": list(modules),
         "folder": f"{writable}/program",
         "tree": (str(place.tree.resolve()) if folder else "/tree") if place.tree else None,

@@ -1,7 +1,7 @@
 """Name spaces and an empty world around a command, for where bubblewrap is not installed.
 
 Run alone: `python -I enclosing.py WORLD COMMAND...`. Makes name spaces for mounts, processes, network, IPC and names (and
-users, unless started as root), builds the world out of mounts in a folder in memory, all of it read-only but the folders
+users, unless started as root), builds the world out of mounts over a folder, all of it read-only but the folders
 in memory that it names, makes that the root, and becomes the command as process 1 of its own.
 """
 
@@ -10,7 +10,6 @@ import json
 import os
 import signal
 import sys
-import tempfile
 
 NEW_MOUNTS, NEW_NAMES, NEW_IPC, NEW_USERS, NEW_PROCESSES, NEW_NETWORK = (
     0x00020000,
@@ -66,8 +65,12 @@ def main():
 
 
 def build(mounts):
-    root = tempfile.mkdtemp(prefix="coderet-")
     call("mount", None, b"/", None, RECURSIVE | PRIVATE, None)
+    root = next(
+        each
+        for each in ("/dev/shm", "/mnt", "/media", "/srv", "/opt")
+        if os.path.isdir(each) and not any(source.startswith(each + "/") for _, source, _ in mounts)
+    )  # what lies there is covered for us alone
     memory(root, "mode=755")
     for kind, source, target in mounts:
         path = root + target

@@ -133,6 +133,10 @@ class Parent:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        with contextlib.suppress(TimeoutError):  # its name space ends a moment after the process that made it
+            until = time.monotonic() + PATIENCE
+            while not ready(select.POLLIN, process.stdout.fileno(), until) and os.read(process.stdout.fileno(), 1 << 16):
+                pass
         while self.user is not None and (left := processes_of(self.user)):
             for each in left:
                 with contextlib.suppress(ProcessLookupError):

@@ -9,6 +9,7 @@ import json
 import os
 import random
 import re
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,8 +19,8 @@ from urllib.parse import urlsplit
 import requests
 from requests.auth import AuthBase
 
-from coderet.encoders.spending import Ledger
 from coderet.registry import BadValue
+from coderet.serving.spending import Ledger
 
 TRY_AGAIN = {408, 409, 425, 429, 500, 502, 503, 504, 529}
 FIRST_WAIT, LAST_WAIT = 1.0, 20.0  # seconds before the second and before later tries, where the server names none
@@ -34,7 +35,11 @@ class ServerError(ValueError):
     """A server that gave no answer, or one that cannot be used: says what it said and what to do."""
 
 
-class TooMuch(ServerError):
+class Refused(ServerError):
+    """The server does not take this request; it may take others."""
+
+
+class TooMuch(Refused):
     """The server takes no request of this size; half of it may do."""
 
 
@@ -52,10 +57,20 @@ class Server:
 
     key_variable: the environment variable that holds the key, None where none is wanted. timeout: seconds for a
     connection, for the next bytes and for a whole answer. tries: of one request. longest_wait: seconds; a server that
-    asks for a longer one is not waited for.
+    asks for a longer one is not waited for. place: where the server's settings stand in params.yaml, and done: what is
+    done to texts there, for messages. Threads may ask at the same time.
     """
 
-    def __init__(self, address: str, key_variable: str | None, timeout: float, tries: int, longest_wait: float) -> None:
+    def __init__(
+        self,
+        address: str,
+        key_variable: str | None,
+        timeout: float,
+        tries: int,
+        longest_wait: float,
+        place: str = "fit.encoder",
+        done: str = "encoded",
+    ) -> None:
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise BadValue("address is no http or https address; wanted one such as https://api.openai.com/v1")
@@ -72,32 +87,34 @@ class Server:
         self.host = parts.netloc
         self._address, self._key_variable = address.rstrip("/"), key_variable
         self._timeout, self._tries, self._longest_wait = timeout, tries, longest_wait
-        self._session: requests.Session | None = None
+        self._place, self._done = place, done
+        self._of_thread = threading.local()
 
-    def ask(self, path: str, payload: Mapping[str, Any], ledger: Ledger, tokens: int) -> Any:
+    def ask(self, path: str, payload: Mapping[str, Any], ledger: Ledger, tokens: int, written: int = 0) -> Any:
         """The JSON that the server answers to payload; its tokens, at most so many, stay reserved in ledger.
 
-        TooMuch if the server says that the request is too big, ServerError if it refuses or all tries failed;
-        SpendingLimit if the tokens are not left.
+        written: tokens that it may write at most. TooMuch if the server says that the request is too big, Refused if it
+        does not take it, another ServerError if it takes none or all tries failed; SpendingLimit if the tokens are not
+        left.
         """
         for attempt in range(1, self._tries + 1):
-            ledger.reserve(tokens)
+            ledger.reserve(tokens, written)
             try:
                 return self._once(path, payload)
             except _Trouble as trouble:
                 if not trouble.counted:
-                    ledger.release(tokens)
+                    ledger.release(tokens, written)
                 pause = self._pause(attempt, trouble.wait)
                 if attempt == self._tries or pause is None:
                     tried = f"in {attempt} {'try' if attempt == 1 else 'tries'}"
                     asked = f" and asks to wait {trouble.wait:.0f} s" if trouble.wait and pause is None else ""
                     raise ServerError(
-                        f"{self.host} gave no answer {tried}: {trouble.what}{asked}. What was encoded before is kept: "
-                        "run the same stage again later, it goes on from there"
+                        f"{self.host} gave no answer {tried}: {trouble.what}{asked}. What was {self._done} "
+                        "before is kept: run the same stage again later, it goes on from there"
                     ) from None
                 time.sleep(pause)
             except ServerError:
-                ledger.release(tokens)
+                ledger.release(tokens, written)
                 raise
         raise AssertionError("tries is at least 1")
 
@@ -109,10 +126,10 @@ class Server:
 
     def _once(self, path: str, payload: Mapping[str, Any]) -> Any:
         key = self._key()
-        if self._session is None:
-            self._session = requests.Session()
+        if not hasattr(self._of_thread, "session"):
+            self._of_thread.session = requests.Session()
         try:
-            with self._session.post(
+            with self._of_thread.session.post(
                 self._address + path,
                 json=payload,
                 auth=_Bearer(key),
@@ -158,12 +175,13 @@ class Server:
             )
             raise ServerError(f"{self.host} answered {status}: it refuses {named}")
         if status == 429 and _SPENT_OUT.search(said) and "retry-after" not in response.headers:
-            raise ServerError(f"{self.host} {answered}. The account has nothing left; what was encoded is kept")
+            raise ServerError(f"{self.host} {answered}. The account has nothing left; what was {self._done} is kept")
         if status in TRY_AGAIN:
             raise _Trouble(f"it {answered}", _asked_wait(response.headers))
         if status == 413 or (status in (400, 422) and _TOO_MUCH.search(said)):
             raise TooMuch(f"{self.host} {answered}")
-        raise ServerError(f"{self.host} {answered}. What was encoded before is kept; mend fit.encoder and run again")
+        kind = Refused if status in (400, 422) else ServerError
+        raise kind(f"{self.host} {answered}. What was {self._done} before is kept; mend {self._place} and run again")
 
     def _key(self) -> str | None:
         if self._key_variable is None:

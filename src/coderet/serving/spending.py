@@ -6,14 +6,25 @@ was refused is taken back; one that was never answered stays, for the server may
 """
 
 import fcntl
+import hashlib
 import json
 import os
+import re
+import threading
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from coderet import paths
 from coderet.records import DataError
 
+LEDGERS = paths.WORK / "spending"
 MILLION = 1_000_000
+
+
+def place(address: str, model: str) -> Path:
+    """Where the ledger of a model at an address lies."""
+    account = hashlib.sha256(f"{address} {model}".encode()).hexdigest()[:8]
+    return LEDGERS / f"{re.sub(r'[^A-Za-z0-9._-]', '_', model)}-{account}.jsonl"
 
 
 class SpendingLimit(ValueError):
@@ -22,11 +33,15 @@ class SpendingLimit(ValueError):
 
 @dataclass
 class Spent:
-    """Sums over answered requests; tokens are the server's own count where it gives one."""
+    """Sums over answered requests; tokens are the server's own count where it gives one.
+
+    tokens: of what it was given to read; written: of what it wrote.
+    """
 
     requests: int = 0
     texts: int = 0
     tokens: int = 0
+    written: int = 0
 
     def add(self, other: "Spent") -> None:
         for each in fields(self):
@@ -36,14 +51,25 @@ class Spent:
 class Ledger:
     """The ledger in path of one model, called name in messages.
 
-    token_limit: tokens that may be sent in all; spend_limit: the same in money, by price, which is that of a million
-    tokens. None for no limit.
+    token_limit: tokens that may be sent and written in all; spend_limit: the same in money, by price, which is that of
+    a million tokens sent, and price_written, of a million written ones. None for no limit. setting: where the limits
+    stand in params.yaml, and done: what is done to texts, for messages. Threads may share a ledger.
     """
 
     def __init__(
-        self, path: Path, name: str, token_limit: int | None, spend_limit: float | None, price: float | None
+        self,
+        path: Path,
+        name: str,
+        token_limit: int | None,
+        spend_limit: float | None,
+        price: float | None,
+        price_written: float = 0.0,
+        setting: str = "fit.encoder",
+        done: str = "encoded",
     ) -> None:
-        self._path, self._name, self._price = path, name, price
+        self._path, self._name, self._price, self._price_written = path, name, price, price_written
+        self._setting, self._done = setting, done
+        self._one_at_a_time = threading.Lock()
         self._token_limit, self._spend_limit = token_limit, spend_limit
         self._read = 0
         self._total = Spent()
@@ -57,31 +83,32 @@ class Ledger:
                 self._catch_up(file.fileno())
         return self._total
 
-    def cost(self, tokens: int) -> float | None:
+    def cost(self, tokens: int, written: int = 0) -> float | None:
         """In the currency of the price; None without one."""
-        return None if self._price is None else tokens * self._price / MILLION
+        return None if self._price is None else (tokens * self._price + written * self._price_written) / MILLION
 
-    def reserve(self, tokens: int) -> None:
+    def reserve(self, tokens: int, written: int = 0) -> None:
         """Put down a request of at most so many tokens; SpendingLimit if that could be over a limit."""
-        self._append(Spent(tokens=tokens), check=True)
+        self._append(Spent(tokens=tokens, written=written), check=True)
 
-    def release(self, tokens: int) -> None:
+    def release(self, tokens: int, written: int = 0) -> None:
         """Take back a request that the server refused."""
-        self._append(Spent(tokens=-tokens))
+        self._append(Spent(tokens=-tokens, written=-written))
 
-    def settle(self, reserved: int, tokens: int, texts: int) -> None:
+    def settle(self, reserved: int, tokens: int, texts: int, reserved_written: int = 0, written: int = 0) -> None:
         """Put down what the server counted for a request that it answered, in the place of what was reserved."""
-        self._append(Spent(1, texts, tokens - reserved))
-        self.mine.add(Spent(1, texts, tokens))
+        self._append(Spent(1, texts, tokens - reserved, written - reserved_written))
+        with self._one_at_a_time:
+            self.mine.add(Spent(1, texts, tokens, written))
 
     def _append(self, entry: Spent, check: bool = False) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-        try:
+        try:  # the lock is of this handle, so that it keeps out other threads too
             fcntl.flock(handle, fcntl.LOCK_EX)
             self._catch_up(handle)
             if check:
-                self._check(entry.tokens)
+                self._check(entry)
             line = json.dumps({each.name: getattr(entry, each.name) for each in fields(entry)}) + "\n"
             os.write(handle, line.encode())
             self._catch_up(handle)
@@ -102,18 +129,20 @@ class Ledger:
             ) from None
         self._read += len(content)
 
-    def _check(self, tokens: int) -> None:
-        spent, wanted = self._total.tokens, self._total.tokens + tokens
+    def _check(self, entry: Spent) -> None:
+        read, written = self._total.tokens, self._total.written
+        spent, tokens = read + written, entry.tokens + entry.written
+        wanted = spent + tokens
         limits = []
         if self._token_limit is not None and wanted > self._token_limit:
             limits.append(f"token_limit {self._token_limit:,}")
-        cost = self.cost(wanted)
+        cost = self.cost(read + entry.tokens, written + entry.written)
         if self._spend_limit is not None and cost is not None and cost > self._spend_limit:
             limits.append(f"spend_limit {self._spend_limit:g}")
         if limits:
-            already = f", {self.cost(spent):.4f} in money," if self._price is not None else ""
+            already = f", {self.cost(read, written):.4f} in money," if self._price is not None else ""
             raise SpendingLimit(
                 f"{self._name}: {spent:,} tokens{already} are spent and the next request takes up to {tokens:,}, which "
-                f"is more than fit.encoder's {' and '.join(limits)}. What was encoded is kept: raise the limit and run "
-                f"the same stage again, it goes on from there. The ledger is {self._path}"
+                f"is more than {self._setting}'s {' and '.join(limits)}. What was {self._done} is kept: raise the limit "
+                f"and run the same stage again, it goes on from there. The ledger is {self._path}"
             )

@@ -1,0 +1,160 @@
+"""vLLM in this process as a generator: many prompts at once, equal beginnings read once, over several GPUs.
+
+For an environment that has vLLM (`make vllm`); it pins a torch of its own, so that the suite's has not. There, run the
+generate stage with that environment's Python; from the suite's, serve the model and take the kind `openai`.
+"""
+
+import hashlib
+import importlib.util
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from coderet.corpora import sources
+from coderet.generators.base import Completion, Layout, Prompt, until
+from coderet.generators.sampling import Sampling
+from coderet.generators.wording import Wording
+from coderet.records import DataError
+from coderet.registry import BadValue
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+class Vllm:
+    """kind `vllm`.
+
+    layout, window: as of `local`. precision: of vLLM's names; auto is the model's own. parallel: GPUs that share the
+    model. memory: share of a GPU's memory. prefix_caching: equal beginnings of prompts are read once. eager: no graphs
+    are captured, which starts sooner and runs slower.
+    """
+
+    def __init__(
+        self,
+        place: str,
+        revision: str | None = None,
+        *,
+        layout: Layout | None = None,
+        window: int | None = None,
+        precision: Literal["auto", "bfloat16", "float16", "float32"] = "auto",
+        parallel: int = 1,
+        memory: float = 0.9,
+        prefix_caching: bool = True,
+        eager: bool = False,
+    ) -> None:
+        if importlib.util.find_spec("vllm") is None:
+            raise DataError(
+                "this Python has no vLLM. Run this stage with that of `make vllm`, or serve the model from it and name "
+                "the server in a generator of kind openai"
+            )
+        from vllm import LLM
+
+        self._facts = [place if revision else sources.digest(Path(place)), revision, precision, parallel, eager]
+        self._llm = LLM(
+            model=place,
+            revision=revision,
+            dtype=precision,
+            max_model_len=window,
+            tensor_parallel_size=parallel,
+            gpu_memory_utilization=memory,
+            enable_prefix_caching=prefix_caching,
+            enforce_eager=eager,
+        )
+        self._wording = Wording(Path(place) if revision is None else _snapshot(place, revision), layout)
+        self.layout = self._wording.layout
+        self.window = int(self._llm.llm_engine.model_config.max_model_len)
+
+    @classmethod
+    def prepare(cls, work: Path, target: Path, *, model: str, revision: str | None = None) -> dict[str, Any]:
+        """Write down which model: a folder, such as that of a generator of kind local, or a hub's id at a commit."""
+        if revision is None and not Path(model).is_absolute() and not model.startswith(("models/", "./", "../")):
+            raise BadValue(f"fit.model is {model!r} without a revision; wanted a folder, or a hub's id and the commit")
+        if revision is not None and not _COMMIT.fullmatch(revision):
+            raise BadValue(f"fit.revision is {revision!r}; wanted a commit of 40 digits, for names move")
+        return {"model": model, "revision": revision}
+
+    @classmethod
+    def load(
+        cls,
+        folder: Path,
+        fit: Mapping[str, Any],
+        *,
+        layout: Layout | None = None,
+        window: int | None = None,
+        precision: Literal["auto", "bfloat16", "float16", "float32"] = "auto",
+        parallel: int = 1,
+        memory: float = 0.9,
+        prefix_caching: bool = True,
+        eager: bool = False,
+    ) -> "Vllm":
+        place, revision = str(fit["model"]), fit["revision"]
+        if revision is None and not (Path(place) / "config.json").is_file():
+            raise DataError(
+                f"{folder} names the model folder {place}, which has no config.json; prepare that one first"
+            )
+        return cls(
+            place,
+            revision,
+            layout=layout,
+            window=window,
+            precision=precision,
+            parallel=parallel,
+            memory=memory,
+            prefix_caching=prefix_caching,
+            eager=eager,
+        )
+
+    @cached_property
+    def identity(self) -> str:
+        """Of the model's files or its commit, the layout, and how it is computed."""
+        return hashlib.sha256(json.dumps(["vllm", *self._facts, self.layout]).encode()).hexdigest()
+
+    def count_tokens(self, text: str) -> int:
+        return self._wording.count_tokens(text)
+
+    def cut(self, text: str, tokens: int) -> str:
+        return self._wording.cut(text, tokens)
+
+    def generate(self, prompts: Sequence[Prompt], sampling: Sampling) -> Iterator[Completion]:
+        """All prompts wait in vLLM's own queue; each is given as soon as it is done."""
+        from vllm import SamplingParams
+
+        engine, stops = self._llm.llm_engine, {}
+        for place, prompt in enumerate(prompts):
+            ids = self._wording.ids(prompt)
+            if not 0 < len(ids) < self.window:
+                raise DataError(
+                    f"prompt {place} has {len(ids)} tokens, wanted from 1 to {self.window - 1}, for the window is "
+                    f"{self.window} and a completion needs room; pack it with a smaller budget"
+                )
+            stops[place] = list(dict.fromkeys((*prompt.stop, *sampling.stop)))
+            drawn = {} if sampling.greedy else {"top_p": sampling.top_p, "seed": prompt.seed(sampling)}
+            wanted = SamplingParams(
+                temperature=sampling.temperature,
+                top_k=sampling.top_k or -1,
+                max_tokens=min(sampling.max_new_tokens, self.window - len(ids)),
+                stop=stops[place] or None,
+                **drawn,
+            )
+            engine.add_request(str(place), {"prompt_token_ids": ids}, wanted)
+        try:
+            while engine.has_unfinished_requests():
+                for done in engine.step():
+                    if done.finished:
+                        yield self._completion(done, stops)
+        finally:
+            left = [str(place) for place in stops]
+            engine.abort_request(left)
+
+    def _completion(self, done: Any, stops: Mapping[int, Sequence[str]]) -> Completion:
+        place, said = int(str(done.request_id).partition("-")[0]), done.outputs[0]
+        text = until(self._wording.said(done.prompt_token_ids, said.token_ids), stops[place])
+        return Completion(place, text, said.finish_reason, len(done.prompt_token_ids), len(said.token_ids))
+
+
+def _snapshot(model: str, revision: str) -> Path:
+    from huggingface_hub import snapshot_download
+
+    return Path(snapshot_download(model, revision=revision))
