@@ -17,7 +17,8 @@ CODE = {
     "library": [],
 }
 TASKS = [
-    CODE | {"task_id": 77, "intent": "sort `x`", "docs": [{"title": "b", "text": "B, short"}, {"title": "a", "text": "A"}]},
+    CODE
+    | {"task_id": 77, "intent": "sort `x`", "docs": [{"title": "b", "text": "B, short"}, {"title": "a", "text": "A"}]},
     CODE | {"task_id": 77, "intent": "do nothing", "docs": []},
     CODE | {"task_id": 78, "intent": "twice", "docs": [{"title": "a", "text": "A"}, {"title": "a", "text": "A"}]},
 ]
@@ -70,7 +71,10 @@ def test_the_hard_tasks_alone_can_be_posed(folder, write_lines):
     task_id = int(odex.HARD[0].partition("_")[2])
     write_lines("coderag_bench/canonical/odex_docs.json", [TASKS[1]] * 15 + [TASKS[1] | {"task_id": task_id}])
     (draft,) = benchmark("odex").collect(folder, posed="odex-hard")
-    assert draft.problems["id"].to_pylist() == ["15_29784889"] and (draft.posed, draft.problems_expected) == ("odex-hard", 29)
+    assert draft.problems["id"].to_pylist() == ["15_29784889"] and (draft.posed, draft.problems_expected) == (
+        "odex-hard",
+        29,
+    )
     assert len(draft.queries) == 16
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from coderet.benchmarks import library_docs
-from coderet.benchmarks.library_docs import Documentation
 from coderet.benchmarks.answers.ds1000 import FIELDS
+from coderet.benchmarks.library_docs import Documentation
 from coderet.corpora.released import json_lines
 from coderet.records import (
     Benchmark,

@@ -13,8 +13,8 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from coderet.benchmarks import library_docs
-from coderet.benchmarks.library_docs import Documentation
 from coderet.benchmarks.answers.odex import FIELDS
+from coderet.benchmarks.library_docs import Documentation
 from coderet.corpora.released import json_lines
 from coderet.records import (
     QRELS,

@@ -21,13 +21,21 @@ FIELDS = ("prompt", "reference_code", "code_context")
 """What a problem is made of, and its `library`."""
 
 KNOWN_FAILURES = {
-    **dict.fromkeys((519, 565, 566, 567), "loads seaborn's tips"),
-    539: "loads seaborn's planets",
-    **dict.fromkeys((577, 598, 624, 629, 650, 661), "loads seaborn's penguins"),
-    **dict.fromkeys((654, 655, 656), "loads seaborn's exercise"),
-    819: "fetches the houses of California",
+    **dict.fromkeys(
+        ("519_Matplotlib_8", "565_Matplotlib_54", "566_Matplotlib_54", "567_Matplotlib_54"), "loads seaborn's tips"
+    ),
+    "539_Matplotlib_28": "loads seaborn's planets",
+    **dict.fromkeys(
+        (
+            *("577_Matplotlib_66", "598_Matplotlib_87", "624_Matplotlib_113", "629_Matplotlib_118"),
+            *("650_Matplotlib_139", "661_Matplotlib_150"),
+        ),
+        "loads seaborn's penguins",
+    ),
+    **dict.fromkeys(("654_Matplotlib_143", "655_Matplotlib_143", "656_Matplotlib_143"), "loads seaborn's exercise"),
+    "819_Sklearn_0": "fetches the houses of California",
 }
-"""Rows whose reference solution does not pass without files from the network."""
+"""Reference solutions that do not pass without files from the network."""
 
 MODULES = {
     "Pandas": ("numpy", "pandas", "yaml"),
@@ -70,8 +78,8 @@ def prompt(problem: Problem, documents: Sequence[Document], layout: Layout) -> P
         "Documentation that may be of use:\n\n" if documents else "",
         texts,
         ("\n\n" if documents else "")
-        + f"{problem['prompt'].rstrip()}\n\n---\nWrite what is missing there and nothing that stands above: your code is "
-        f"put where the task breaks off{_where(problem)}. Answer with it in one code block, without explanation.",
+        + f"{problem['prompt'].rstrip()}\n\n---\nWrite what is missing there and nothing that stands above: your code "
+        f"is put where the task breaks off{_where(problem)}. Answer with it in one code block, without explanation.",
         start=_FENCE,
         stop=("\n```",),
     )
@@ -177,7 +185,7 @@ def _indented(code: str) -> str:
 
 
 def _body(code: str, name: str) -> str:
-    """The body of the function called name, behind what stands before it, as lines of a body; empty if there is none."""
+    """The body of the function called name, with what stands before it, as lines of a body; empty if there is none."""
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -210,6 +218,7 @@ ANSWERING = Answering(
     reference=reference,
     negative=negative,
     environment=ENVIRONMENT,
+    known=KNOWN_FAILURES,
     choices={**_CHOICES, "prompt": "documentation, the task, the answer begun with a fence"},
 )
 PAPER = Answering(
@@ -219,5 +228,6 @@ PAPER = Answering(
     reference=lambda problem: problem["reference_code"],
     negative=lambda problem: _INDENT * bool(_enclosing(problem)) + "pass",
     environment=ENVIRONMENT,
+    known=KNOWN_FAILURES,
     choices={**_CHOICES, "prompt": "as CodeRAG-Bench has it, no chat"},
 )

@@ -3,8 +3,8 @@
 A question has public tests, which its statement shows, and private ones (Jain et al., 2024, arXiv 2403.07974). Both
 judge here; the paper's code runs the public ones alone, as `PAPER` does, so its figures are not the board's. A test is
 of `stdin` style, an input and what is to be written, or of `functional` style, arguments and a value, both as JSON, for
-a method of the class `Solution` (or a function) that the starter code names. Every test is a program of its own, so that
-none sees what another left and each has its time.
+a method of the class `Solution`, or a function, that the starter code names. Every test is a program of its own, so
+that none sees what another left and each has its time.
 
 What is written counts as right if its lines are, blanks around them aside, or if they are the same numbers.
 """
@@ -15,7 +15,7 @@ import json
 import pickletools
 import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
@@ -30,8 +30,8 @@ SECONDS = 6.0
 STDIN, FUNCTIONAL = "stdin", "functional"
 STOP = ("\n```",)
 PRELUDE = (
-    "import bisect, collections, copy, datetime, functools, heapq, itertools, json, math, operator, random, re, string, "
-    "sys\nfrom bisect import *\nfrom collections import *\nfrom functools import *\nfrom heapq import *\n"
+    "import bisect, collections, copy, datetime, functools, heapq, itertools, json, math, operator, random, re, string"
+    ", sys\nfrom bisect import *\nfrom collections import *\nfrom functools import *\nfrom heapq import *\n"
     "from itertools import *\nfrom math import ceil, comb, floor, gcd, inf, isqrt, log, log2, sqrt\n"
     "from typing import *\nsys.setrecursionlimit(50000)\n"
 )
@@ -110,6 +110,15 @@ def tests(problem: Problem, private: bool = True) -> list[Test]:
         raise DataError(f"a test of LiveCodeBench lacks {error}; wanted testtype, input and output") from None
 
 
+class SameOutput(NamedTuple):
+    """What a program of stdin style must have written. Equal ones compare equal, so equal programs run once."""
+
+    wanted: str
+
+    def __call__(self, output: str) -> bool:
+        return same_output(output, self.wanted)
+
+
 def same_output(found: str, wanted: str) -> bool:
     """Whether the lines are equal, white space around them aside, or hold the same numbers."""
     own, other = ([line.strip() for line in text.strip().split("\n")] for text in (found, wanted))
@@ -136,12 +145,8 @@ def _programs(problem: Problem, answer: Answer, found: Sequence[Test]) -> list[P
 
 def _program(problem: Problem, source: str, test: Test) -> Program:
     if test.style == STDIN:
-        return Program(source, stdin=test.given, accepts=_accepts(test.wanted), seconds=SECONDS)
+        return Program(source, stdin=test.given, accepts=SameOutput(test.wanted), seconds=SECONDS)
     return Program(source, "\n".join(_call(_function(problem), test)), seconds=SECONDS)
-
-
-def _accepts(wanted: str) -> Callable[[str], bool]:
-    return lambda output: same_output(output, wanted)
 
 
 def _call(function: str, test: Test) -> Iterator[str]:
@@ -163,7 +168,7 @@ def _function(problem: Problem) -> str:
     found = _FUNCTION.search(problem["starter_code"])
     if not name and not found:
         raise DataError("a problem of LiveCodeBench has a functional test and names no function; wanted func_name")
-    return str(name or found and found[1]).rpartition(".")[2]
+    return str(name or (found and found[1])).rpartition(".")[2]
 
 
 def _wanted(problem: Problem) -> str:

@@ -198,6 +198,7 @@ ANSWERING = Answering(
     reference=reference,
     negative=negative,
     environment=ENVIRONMENT,
+    known=KNOWN_FAILURES,
     choices={**_CHOICES, "prompt": "documentation, the function with its hole, the whole function asked for"},
 )
 PAPER = Answering(
@@ -207,5 +208,6 @@ PAPER = Answering(
     reference=reference,
     negative=negative,
     environment=ENVIRONMENT,
+    known=KNOWN_FAILURES,
     choices={**_CHOICES, "prompt": "as CodeRAG-Bench has it, no chat"},
 )

@@ -1,8 +1,8 @@
-"""RepoEval: a body, a line or a call is written where a file of a repository breaks off (Zhang et al., 2023, RepoCoder).
+"""RepoEval: a body, a line or a call is written where a file of a repository breaks off (Zhang et al., 2023).
 
 A body is judged by the repository's own tests: it takes the place of the lines it stands for, and pytest runs the test
-files that CodeRAG-Bench mapped to the task. A run that collects no test does not pass, which it does in the paper's code
-(status 5). A line or a call is compared with the one that stood there: `exact_match`, and `edit_similarity`, one less
+files that CodeRAG-Bench mapped to the task. A run that collects no test does not pass; in the paper's code it does, by
+status 5. A line or a call is compared with the one that stood there: `exact_match`, and `edit_similarity`, one less
 the share of characters to be changed; of an answer as many lines count as the reference has, blank ones aside.
 
 An answer is cut where its lines come out of the body. One in a fence may be indented anyhow, or bring the function
@@ -35,7 +35,7 @@ PAPER_STOP = ("\nclass", "\ndef", "\n#", "\n@", "\nprint", "\nif", "\n```", "<fi
 CONFTESTS = {
     "google_lightweight_mmm": "import jax\nimport jax.numpy\n\njax.numpy.DeviceArray = jax.Array\n",
     "lucidrains_imagen-pytorch": textwrap.dedent(
-        '''
+        """
         import sys
         import types
 
@@ -77,10 +77,10 @@ CONFTESTS = {
 
 
         transformers.T5Config, transformers.T5EncoderModel, transformers.T5Tokenizer = Config, Encoder, Tokenizer
-        '''
+        """
     ).lstrip(),
 }
-"""What a repository's tests need beside it: names that newer libraries dropped, and stand-ins for what is downloaded."""
+"""What a repository's tests need beside it: names that newer libraries dropped, stand-ins for what is downloaded."""
 
 _FENCE = "```python\n"
 _RULE = "# " + "-" * 50
@@ -105,10 +105,14 @@ def prompt(problem: Problem, documents: Sequence[Document], layout: Layout) -> P
 def paper_prompt(problem: Problem, documents: Sequence[Document], layout: Layout) -> Parts:
     """As RepoCoder lays it out: windows as comments, each below its path between rules, then the file."""
     shown = tuple(
-        "\n".join(["# the below code fragment can be found in:", f"# {each.title}", _RULE, _commented(each.text), _RULE])
+        "\n".join(
+            ["# the below code fragment can be found in:", f"# {each.title}", _RULE, _commented(each.text), _RULE]
+        )
         for each in documents
     )
-    before = "# Here are some relevant code fragments from other files of the repo:\n" + _RULE + "\n" if documents else ""
+    before = (
+        "# Here are some relevant code fragments from other files of the repo:\n" + _RULE + "\n" if documents else ""
+    )
     return Parts(before, shown, ("\n\n" if documents else "") + problem["prompt"] + "\n", stop=PAPER_STOP)
 
 

@@ -25,15 +25,15 @@ SAMPLES = 21
 """As many answers as the paper votes among."""
 
 SEARCH, MIDDLE, REPLACE = "<<<<<<< SEARCH", "=======", ">>>>>>> REPLACE"
-_BLOCK = re.compile(
-    r"^[^\S\n]*(?:#+ *)?(?:\*\*)?`{0,2}(?P<path>[\w./+-]+\.\w+)`{0,2}(?:\*\*)?:?[^\S\n]*\n(?:[^\S\n]*(?:`{3,}|~{3,})[^\n]*\n)?"
-    r"[^\S\n]*<{5,9} ?SEARCH[^\n]*\n(?P<search>.*?)^[^\S\n]*={5,9}[^\S\n]*\n(?P<replace>.*?)^[^\S\n]*>{5,9} ?REPLACE",
-    re.DOTALL | re.MULTILINE,
+_EDIT = (
+    r"[^\S\n]*<{5,9} ?SEARCH[^\n]*\n(?P<search>.*?)^[^\S\n]*={5,9}[^\S\n]*\n(?P<replace>.*?)^[^\S\n]*>{5,9} ?REPLACE"
 )
-_MORE = re.compile(
-    r"^[^\S\n]*<{5,9} ?SEARCH[^\n]*\n(?P<search>.*?)^[^\S\n]*={5,9}[^\S\n]*\n(?P<replace>.*?)^[^\S\n]*>{5,9} ?REPLACE",
-    re.DOTALL | re.MULTILINE,
+_NAMED = (
+    r"^[^\S\n]*(?:#+ *)?(?:\*\*)?`{0,2}(?P<path>[\w./+-]+\.\w+)`{0,2}(?:\*\*)?:?[^\S\n]*\n"
+    r"(?:[^\S\n]*(?:`{3,}|~{3,})[^\n]*\n)?"
 )
+_BLOCK = re.compile(_NAMED + _EDIT, re.DOTALL | re.MULTILINE)
+_MORE = re.compile("^" + _EDIT, re.DOTALL | re.MULTILINE)
 _OLD = re.compile(r"^--- (?:a/)?(?P<path>[^\t\n]+)")
 
 
@@ -56,7 +56,7 @@ def prompt(problem: Problem, documents: Sequence[Document], layout: Layout) -> P
     """The issue, the files, and how edits are to be written."""
     before = f"An issue of a repository:\n\n{problem['problem_statement'].strip()}\n\nFiles of it:\n\n"
     shown = tuple(f"### {each.title}\n```python\n{each.text}\n```\n" for each in documents)
-    form = f"### path/of/the/file.py\n{SEARCH}\nlines of the file, word for word\n{MIDDLE}\nlines in their place\n{REPLACE}"
+    form = f"### path/of/the/file.py\n{SEARCH}\nlines as they stand\n{MIDDLE}\nlines in their place\n{REPLACE}"
     ask = (
         "\nFind what has to change so that the issue is resolved, and answer with edits in this form alone:\n\n"
         f"```\n{form}\n```\n\nThe lines to look for must stand in the file once, so take in as many as that needs."
@@ -76,8 +76,8 @@ def paper_prompt(problem: Problem, documents: Sequence[Document], layout: Layout
         "+    return width * height\n \n"
     )
     after = (
-        f"\n</code>\nHere is an example of a patch file:\n<patch>\n{example}</patch>\nI need you to solve the issue above "
-        "by one patch file that I can apply with git apply. Respond below:\n"
+        f"\n</code>\nHere is an example of a patch file:\n<patch>\n{example}</patch>\nI need you to solve the issue "
+        "above by one patch file that I can apply with git apply. Respond below:\n"
     )
     return Parts(before, shown, after, stop=("\n<issue>",))
 
