@@ -64,7 +64,7 @@ def test_a_program_may_read_all_at_once_and_end_itself():
 @pytest.mark.parametrize(
     "code",
     [
-        "class Solution:\n    def double(self, given: List[int]) -> List[int]:\n        return [2 * each for each in given]",
+        "class Solution:\n    def double(self, given: List[int]):\n        return [2 * each for each in given]",
         "def double(numbers):\n    return tuple(2 * each for each in numbers)",
     ],
 )

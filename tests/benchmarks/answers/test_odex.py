@@ -88,7 +88,7 @@ def test_tabs_indent_by_four_and_stay_in_strings():
 
 def test_a_program_is_the_answer_and_what_the_tests_bring_then_all_assertions():
     (program,) = odex.programs(PLAIN, odex.read(PLAIN, odex.reference(PLAIN), "chat"))
-    assert program.source == "def f_1(x):\n    return sorted(x)\n\nimport os\n\n"
+    assert program.source == "def f_1(x):\n    return sorted(x)\n\n\nimport os\n\n"
     assert program.check.startswith("def check(candidate):\n") and program.check.endswith("check(f_1)\n")
     assert program.check.count("assert") == 2 and program.environment == "odex"
 

@@ -111,6 +111,19 @@ def test_predictions_have_the_form_that_the_harness_reads():
     assert made[1] == {"instance_id": "o__p-2", "model_name_or_path": "bm25+model", "model_patch": ""}
 
 
+def test_patches_are_counted_by_sample_and_by_instance():
+    ballots = {"a": [Patch("1"), Patch("", "no edit")], "b": [Patch("", "no edit")]}
+    chosen = {name: swebench.majority(patches) for name, patches in ballots.items()}
+    assert swebench.tally(ballots, chosen) == {
+        "instances": 2,
+        "instances_with_patch": 1,
+        "samples": 3,
+        "samples_with_patch": 1,
+        "without_patch": {"no edit": 2},
+    }
+    assert swebench.lines(swebench.predictions("m", chosen)).count("\n") == 2
+
+
 def test_an_answer_is_graded_by_the_file_that_it_edits():
     graded = swebench.grade(PROBLEM, swebench.read(PROBLEM, BLOCK, "chat"))
     assert graded == {"edited": 1.0, "right_file": 1.0}

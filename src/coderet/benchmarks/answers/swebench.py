@@ -10,10 +10,13 @@ Of several samples the patch that most of them make is taken (`majority`).
 """
 
 import difflib
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import pyarrow as pa
 
 from coderet.benchmarks import extraction
 from coderet.benchmarks.answering import Answer, Answering, Document, Layout, Parts, Problem
@@ -170,11 +173,33 @@ def predictions(model: str, patches: Mapping[str, Patch]) -> list[dict[str, str]
     ]
 
 
+def lines(records: Sequence[Mapping[str, str]]) -> str:
+    """Records as JSON lines, the form of a predictions file."""
+    return "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in records)
+
+
+def tally(ballots: Mapping[str, Sequence[Patch]], chosen: Mapping[str, Patch]) -> dict[str, Any]:
+    """How many samples made a patch and what kept the others from it, and how many instances have one."""
+    samples = [each for patches in ballots.values() for each in patches]
+    return {
+        "instances": len(chosen),
+        "instances_with_patch": sum(bool(each.text) for each in chosen.values()),
+        "samples": len(samples),
+        "samples_with_patch": sum(bool(each.text) for each in samples),
+        "without_patch": dict(sorted(Counter(each.cause for each in samples if each.cause).items())),
+    }
+
+
+def files(corpus: pa.Table) -> dict[str, str]:
+    """The files of an instance by path, from its corpus: a table of DOCUMENTS whose titles are the paths."""
+    return dict(zip(corpus["title"].to_pylist(), corpus["text"].to_pylist(), strict=True))
+
+
 def grade(problem: Problem, answer: Answer) -> dict[str, float]:
-    """Whether there is an edit at all, and whether the first edited file is one that the reference changes."""
+    """Whether the first edited file is one that the reference changes, and whether there is an edit at all."""
     paths = [each.path for each in blocks(answer.code)]
     gold = {each.path for each in hunks(problem["patch"])}
-    return {"edited": float(bool(paths)), "right_file": float(bool(paths) and paths[0] in gold)}
+    return {"right_file": float(bool(paths) and paths[0] in gold), "edited": float(bool(paths))}
 
 
 def reference(problem: Problem) -> str:
@@ -226,7 +251,7 @@ ANSWERING = Answering(
     grade=grade,
     reference=reference,
     negative=negative,
-    metrics=("edited", "right_file"),
+    metrics=("right_file", "edited"),
     choices={**_CHOICES, "prompt": "issue, files, edits by search and replace"},
 )
 PAPER = Answering(
@@ -235,6 +260,6 @@ PAPER = Answering(
     grade=grade,
     reference=reference,
     negative=negative,
-    metrics=("edited", "right_file"),
+    metrics=("right_file", "edited"),
     choices={**_CHOICES, "prompt": "as SWE-bench has it, lines counted from 0"},
 )
