@@ -39,7 +39,7 @@ def verdicts(problem, code, programs=lcb.programs):
 def test_the_question_then_how_to_answer_it():
     assert "standard input" in lcb.prompt(STDIN, [], "chat").after
     parts = lcb.prompt(CALL, [Document("1", "f", "def f(): 0")], "chat")
-    assert "class Solution" in parts.after and parts.documents == ("```python\ndef f(): 0\n```\n",)
+    assert "class Solution" in parts.after and parts.documents == ("def f(): 0",)
     assert "# YOUR CODE HERE" in lcb.paper_prompt(STDIN, [], "chat").after
 
 

@@ -40,7 +40,7 @@ def patched(completion, files=FILES):
 
 def test_the_issue_the_files_and_the_form_of_edits():
     parts = swebench.prompt(PROBLEM, [Document("o__p-1_pack/area.py", "pack/area.py", "x")], "chat")
-    assert "Area is wrong." in parts.before and parts.documents == ("### pack/area.py\n```python\nx\n```\n",)
+    assert "Area is wrong." in parts.before and parts.documents == ("# pack/area.py\nx",)
     assert "<<<<<<< SEARCH" in parts.after
 
 

@@ -60,9 +60,11 @@ def prompt(problem: Problem, documents: Sequence[Document], layout: Layout) -> P
         else "Write a Python program that reads from standard input and writes the answer to standard output."
     )
     after = f"{problem['question_content'].strip()}\n\n{how}\n\nAnswer with the whole code in one code block.\n"
-    shown = tuple(f"{_FENCE}{each.text.strip()}\n```\n" for each in documents)
-    before = "Here is code that may help.\n\n" if documents else ""
-    return Parts(before, shown, ("\n" if documents else "") + after, start=_FENCE, stop=STOP)
+    if not documents:
+        return Parts("", (), after, start=_FENCE, stop=STOP)
+    shown = tuple(each.text.strip() for each in documents)
+    before, joiner = f"Here is code that may help.\n\n{_FENCE}", f"\n```\n\n{_FENCE}"
+    return Parts(before, shown, f"\n```\n\n{after}", joiner, start=_FENCE, stop=STOP)
 
 
 def paper_prompt(problem: Problem, documents: Sequence[Document], layout: Layout) -> Parts:

@@ -93,13 +93,14 @@ def prompt(problem: Problem, documents: Sequence[Document], layout: Layout) -> P
         shown = tuple(f"{_commented(_shown(each))}\n" for each in documents)
         before = "# Code of this repository:\n" if documents else ""
         return Parts(before, shown, ("\n\n" if documents else "") + file, stop=STOP)
-    shown = tuple(f"{_FENCE}{_shown(each)}\n```\n" for each in documents)
     ask = (
         f"A file breaks off where the {_what(problem)} belongs:\n\n{_FENCE}{file}```\n\n"
         f"Write the {_what(problem)}, indented as it stands there, and nothing else. Answer in one code block."
     )
-    before = "Here is code of the same repository.\n\n" if documents else ""
-    return Parts(before, shown, ("\n" if documents else "") + ask, start=_FENCE, stop=("\n```",))
+    if not documents:
+        return Parts("", (), ask, start=_FENCE, stop=("\n```",))
+    before, joiner = f"Here is code of the same repository.\n\n{_FENCE}", f"\n```\n\n{_FENCE}"
+    return Parts(before, tuple(map(_shown, documents)), f"\n```\n\n{ask}", joiner, start=_FENCE, stop=("\n```",))
 
 
 def paper_prompt(problem: Problem, documents: Sequence[Document], layout: Layout) -> Parts:

@@ -28,6 +28,7 @@ SAMPLES = 21
 """As many answers as the paper votes among."""
 
 SEARCH, MIDDLE, REPLACE = "<<<<<<< SEARCH", "=======", ">>>>>>> REPLACE"
+_FENCE = "```python\n"
 _EDIT = (
     r"[^\S\n]*<{5,9} ?SEARCH[^\n]*\n(?P<search>.*?)^[^\S\n]*={5,9}[^\S\n]*\n(?P<replace>.*?)^[^\S\n]*>{5,9} ?REPLACE"
 )
@@ -57,14 +58,17 @@ class Patch(NamedTuple):
 
 def prompt(problem: Problem, documents: Sequence[Document], layout: Layout) -> Parts:
     """The issue, the files, and how edits are to be written."""
-    before = f"An issue of a repository:\n\n{problem['problem_statement'].strip()}\n\nFiles of it:\n\n"
-    shown = tuple(f"### {each.title}\n```python\n{each.text}\n```\n" for each in documents)
+    before = f"An issue of a repository:\n\n{problem['problem_statement'].strip()}\n\n"
+    if documents:
+        before += f"Files of it:\n\n{_FENCE}"
+    shown = tuple(f"# {each.title}\n{each.text.rstrip()}" for each in documents)
     form = f"### path/of/the/file.py\n{SEARCH}\nlines as they stand\n{MIDDLE}\nlines in their place\n{REPLACE}"
     ask = (
-        "\nFind what has to change so that the issue is resolved, and answer with edits in this form alone:\n\n"
+        "Find what has to change so that the issue is resolved, and answer with edits in this form alone:\n\n"
         f"```\n{form}\n```\n\nThe lines to look for must stand in the file once, so take in as many as that needs."
     )
-    return Parts(before, shown, ask + ("\n\n" if layout == "base" else ""))
+    end = "\n\n" if layout == "base" else ""
+    return Parts(before, shown, ("\n```\n\n" if documents else "") + ask + end, f"\n```\n\n{_FENCE}")
 
 
 def paper_prompt(problem: Problem, documents: Sequence[Document], layout: Layout) -> Parts:
