@@ -42,7 +42,8 @@ def outcomes(
     answering: Answering, problems: Mapping[str, Problem], answer_of: Callable[[Problem], str], run: Runner
 ) -> dict[str, Outcome]:
     """The outcome of one answer a problem, by id: of several programs that of the first that did not pass."""
-    programs, owners = [], []
+    programs: list[Program] = []
+    owners: list[str] = []
     found: dict[str, Outcome] = {}
     for name, problem in problems.items():
         answer = answering.read(problem, answer_of(problem), "chat")

@@ -16,6 +16,7 @@ import pickletools
 import re
 import zlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
@@ -112,7 +113,8 @@ def tests(problem: Problem, private: bool = True) -> list[Test]:
         raise DataError(f"a test of LiveCodeBench lacks {error}; wanted testtype, input and output") from None
 
 
-class SameOutput(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SameOutput:
     """What a program of stdin style must have written. Equal ones compare equal, so equal programs run once."""
 
     wanted: str

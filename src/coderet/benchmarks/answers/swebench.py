@@ -113,7 +113,9 @@ def blocks(text: str) -> Iterator[Edit]:
 
 def hunks(text: str) -> Iterator[Edit]:
     """The edits of a diff: what a hunk keeps or takes out is looked for, what it keeps or puts in stands there then."""
-    path, old, new, counted = "", [], [], False
+    path, counted = "", False
+    old: list[str] = []
+    new: list[str] = []
     for line in [*text.split("\n"), "@@"]:
         named = _OLD.match(line)
         ends = line.startswith(("@@", "diff --git", "+++ ", "```", "</patch>")) or named is not None
