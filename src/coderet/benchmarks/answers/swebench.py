@@ -120,6 +120,9 @@ def hunks(text: str) -> Iterator[Edit]:
         named = _OLD.match(line)
         ends = line.startswith(("@@", "diff --git", "+++ ", "```", "</patch>")) or named is not None
         if ends:
+            while old and new and old[-1] == new[-1] == "\n":  # blank lines behind a hunk may be the answer's own
+                old.pop()
+                new.pop()
             if path and counted and old != new:
                 yield Edit(path, "".join(old), "".join(new))
             old, new, counted = [], [], line.startswith("@@")
@@ -228,7 +231,7 @@ def _places(text: str, search: str) -> list[tuple[int, int]]:
     offsets = [0]
     for line in lines:
         offsets.append(offsets[-1] + len(line))
-    wanted = [line.rstrip() for line in search.rstrip("\n").split("\n")]
+    wanted = [line.rstrip() for line in search.removesuffix("\n").split("\n")]
     bare = [line.rstrip() for line in lines]
     ends = (place for place in range(len(bare) - len(wanted) + 1) if bare[place : place + len(wanted)] == wanted)
     return [(offsets[place], offsets[place + len(wanted)]) for place in ends]
