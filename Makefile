@@ -15,7 +15,7 @@ export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: repro data batch-size docs test lint ui log card push finetune bench vllm clean-work help
+.PHONY: repro data batch-size env selfcheck docs test lint ui log card push finetune bench vllm clean-work help
 
 help:            ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
@@ -36,6 +36,15 @@ data: $(READY)   ## Find or fetch the files of a benchmark, and say what is miss
 batch-size: $(READY)  ## Try how large a mini-batch this machine takes: make batch-size RETRIEVER=nbow
 	@test -n "$(RETRIEVER)" || { echo "which? make batch-size RETRIEVER=<a name in grid.trained of $(HOME_OF_PRESET)/params.yaml>" >&2; exit 2; }
 	cd $(HOME_OF_PRESET) && python $(CURDIR)/train/batch_size.py $(RETRIEVER)
+
+env:             ## An environment that a benchmark's answers run in, .venv-<name>: make env ENV=odex
+	@test -f "env/$(ENV).txt" || { echo "which? make env ENV=<one of: $(basename $(notdir $(wildcard env/*.txt)))>" >&2; exit 2; }
+	test -x .venv-$(ENV)/bin/python || $(PYTHON) -m venv .venv-$(ENV)
+	.venv-$(ENV)/bin/python -m pip install --quiet --only-binary :all: --requirement env/$(ENV).txt
+
+selfcheck: $(READY)  ## A benchmark's own answers through its judge: make selfcheck BENCHMARK=odex-devdocs
+	@test -n "$(BENCHMARK)" || { echo "which? make selfcheck BENCHMARK=<a benchmark that was collected and poses problems>" >&2; exit 2; }
+	cd $(HOME_OF_PRESET) && python $(CURDIR)/eval/selfcheck.py $(BENCHMARK)
 
 docs: $(READY)   ## Write docs/benchmarks.md from the records of the benchmarks
 	python docs/generate.py

@@ -19,17 +19,40 @@ def main() -> None:
         papers = {name: benchmarks.benchmark(spec.kind).published for name, spec in specs.items()}
         published = reports.published_rows(paths.published(job.params.code), papers)
         of_2019 = reports.published_rows(paths.published(job.params.code), {"python": reports.ARCHITECTURES})
+        answered = {name: papers[name] for name in grid.answered}
+        answers = reports.read_answers(
+            grid.answered,
+            grid.contexts,
+            grid.generators,
+            permutations=compare.permutations,
+            seed=job.params.seed,
+        )
+        answers_there = reports.published_answers(paths.published(job.params.code), answered)
         differs = {name: paper.differs for name, paper in papers.items() if paper and paper.differs}
         grouped = {name: spec.group for name, spec in specs.items()}
         differences = reports.differences(
             results, compare.baseline, permutations=compare.permutations, seed=job.params.seed
         )
         warnings = reports.all_warnings(results)
-        for each in [*warnings, *(f"{path} is missing" for path in results.missing)]:
+        for each in [*warnings, *(f"{path} is missing" for path in (*results.missing, *answers.missing))]:
             print(f"warning: {each}", file=sys.stderr)
-        page = reports.report(results, published, differences, compare.baseline, warnings, grouped, differs, of_2019)
+        page = reports.report(
+            results,
+            published,
+            differences,
+            compare.baseline,
+            warnings,
+            grouped,
+            differs,
+            of_2019,
+            answers,
+            answers_there,
+        )
         means = {system: asdict(each) for system, each in reports.group_means(results, grouped).items()}
-        store.write_json(paths.SUMMARY, {"rows": reports.summary_rows(results, published), "groups": means})
+        store.write_json(
+            paths.SUMMARY,
+            {"rows": [*reports.summary_rows(results, published), *reports.answer_rows(answers)], "groups": means},
+        )
         for path, text in (
             (paths.REPORT_MARKDOWN, reports.as_markdown(page)),
             (paths.REPORT_HTML, reports.as_html(page)),

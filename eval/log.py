@@ -37,6 +37,20 @@ def main() -> None:
             )
             for system in grid.runs
         ]
+        answers = reports.read_answers(grid.answered, grid.contexts, grid.generators)
+        for name, (context, generator) in grid.answers.items():
+            mine = {each.benchmark: each for each in answers.answerers if each.name == name}
+            if mine:
+                systems.append(
+                    tracking.entries.of_answerer(
+                        name,
+                        tracking.entries.answerer_spec(params, context, generator),
+                        {benchmark: each.judged for benchmark, each in mine.items()},
+                        {benchmark: each.generated for benchmark, each in mine.items()},
+                        artifacts=tracking.entries.files_of(name, mine),
+                        grid=name_of_grid,
+                    )
+                )
         report = [paths.REPORT_MARKDOWN, paths.REPORT_HTML, paths.SUMMARY]
         others = [
             *tracking.entries.of_published(store.read_json(paths.SUMMARY)["rows"], name_of_grid),

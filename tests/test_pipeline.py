@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from coderet import params, paths
+from coderet.benchmarks import contexts
 
 ROOT = Path(__file__).parents[1]
 PIPELINE = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
@@ -28,7 +29,7 @@ def outs(name: str) -> set[str]:
 def test_every_stage_writes_where_paths_says():
     assert outs("fetch") == {str(paths.source("SOURCE"))}
     assert outs("gather") == {str(paths.raw("BENCHMARK"))}
-    collected = {str(paths.benchmark("BENCHMARK") / part) for part in ("corpora", "queries", "qrels")}
+    collected = {str(paths.benchmark("BENCHMARK") / part) for part in ("corpora", "queries", "qrels", "problems")}
     assert outs("collect") == collected | {str(paths.result("BENCHMARK", "collect"))}
     assert outs("mine") == {str(paths.PAIRS), str(paths.MINING_REPORT)}
     assert outs("vocabulary") == {str(paths.TOKENIZERS)}
@@ -48,6 +49,11 @@ def test_every_stage_writes_where_paths_says():
     rerank = {str(paths.runs("BENCHMARK", reranked)), str(paths.result("BENCHMARK", reranked, "rerank"))}
     assert outs("rerank") == rerank
     assert outs("score") == {str(paths.scores("BENCHMARK", "RUN")), str(paths.result("BENCHMARK", "RUN", "score"))}
+    assert outs("refer") == {str(paths.runs("BENCHMARK", each)) for each in contexts.REFERENCES}
+    assert outs("prepare-generator") == {str(paths.generator("GENERATOR"))}
+    answerer = params.answerer("CONTEXT", "GENERATOR")
+    for stage, folder in (("generate", paths.completions), ("judge", paths.scores)):
+        assert outs(stage) == {str(folder("BENCHMARK", answerer)), str(paths.result("BENCHMARK", answerer, stage))}
     assert outs("compare") == {str(paths.REPORT_HTML), str(paths.REPORT_MARKDOWN), str(paths.SUMMARY)}
 
 
@@ -103,6 +109,7 @@ AXES = {  # of a stage whose retrievers are not those of grid.retrievers
     "negatives": "negatives",
     "prepare": "untrained",
 }
+OF_ANSWERED = ("refer", "generate", "judge")
 
 
 def test_every_parameter_named_by_a_stage_exists():
@@ -115,6 +122,8 @@ def test_every_parameter_named_by_a_stage_exists():
             "reranker": "rerankers",
             "rescorer": "rescorers",
             "fusion": "fusions",
+            "context": "contexts",
+            "generator": "generators",
         }
         for name, stage in PIPELINE.items():
             for key in stage.get("params", []):
@@ -122,6 +131,7 @@ def test_every_parameter_named_by_a_stage_exists():
                     key = key.replace(named[0], raw["fusions"][named[1]]["members"][int(named[2])])
                 found = ITEM.search(key)
                 axis = axes[found[1]] if found else None
+                axis = "answered" if axis == "benchmarks" and name in OF_ANSWERED else axis
                 members = raw["grid"][AXES.get(name, axis)] if axis else [""]
                 members = raw["rerankers"] if axis == "rerankers" else members  # the grid may have none
                 for member in members:

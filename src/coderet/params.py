@@ -19,6 +19,7 @@ from coderet.registry import nearest
 
 FILE = Path("params.yaml")
 TUNE = "tune"  # the setting of a fusion that says what of it is chosen on validation pairs
+REFERENCES = ("none", "oracle")  # runs of no retriever: without hits, and of the judgements
 FUSED = 2  # runs that a fusion's stage in dvc.yaml depends on, for DVC cannot list the members of a list
 
 
@@ -96,6 +97,56 @@ class Reranker:
 
 
 @dataclass(frozen=True)
+class Context:
+    """What of a run a generator is shown: so many documents, budget tokens of them together.
+
+    run: a run of the grid, none or oracle. withheld: whether a question's own canonical answer is left `out` or `kept`.
+    chunking: how documents are cut after the search, and chunk, which part of each is taken: first or best.
+    """
+
+    run: str
+    documents: int
+    budget: int
+    withheld: str
+    chunking: Mapping[str, Any]
+    chunk: str
+
+
+@dataclass(frozen=True)
+class Generator:
+    """What answers. fit: how it is prepared; settings: those it runs with."""
+
+    kind: str
+    fit: Mapping[str, Any]
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How tokens are drawn: temperature 0 takes the likeliest. samples: answers a problem."""
+
+    temperature: float
+    top_p: float
+    top_k: int
+    samples: int
+    seed: int
+    max_new_tokens: int
+
+
+@dataclass(frozen=True)
+class Answering:
+    """passes: the k of pass@k. processes: programs judged side by side.
+
+    left_out: problems, by their set, that are neither asked nor counted, such as those whose reference fails here.
+    """
+
+    sampling: Sampling
+    passes: tuple[int, ...]
+    processes: int
+    left_out: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
 class Benchmark:
     """kind names the reader, source the pinned files; depth is how many hits a query are kept.
 
@@ -121,6 +172,8 @@ class Grid:
 
     Every run of reranked, which are retrievers and fusions, is reranked by every one of rerankers. runs are retrievers,
     fusions and what comes of reranking.
+
+    The problems of the benchmarks in answered are put to each of generators with each of contexts.
     """
 
     sources: tuple[str, ...]
@@ -138,6 +191,9 @@ class Grid:
     reranked: tuple[str, ...]
     rerankers: tuple[str, ...]
     runs: tuple[str, ...]
+    answered: tuple[str, ...]
+    contexts: tuple[str, ...]
+    generators: tuple[str, ...]
 
     @property
     def learned(self) -> tuple[str, ...]:
@@ -148,6 +204,11 @@ class Grid:
     def rerankings(self) -> dict[str, tuple[str, str]]:
         """The runs that come of reranking: by name, the run they start from and the reranker."""
         return {reranking(run, name): (run, name) for run in self.reranked for name in self.rerankers}
+
+    @property
+    def answers(self) -> dict[str, tuple[str, str]]:
+        """What answers, by name: the context and the generator."""
+        return {answerer(each, name): (each, name) for name in self.generators for each in self.contexts}
 
 
 @dataclass(frozen=True)
@@ -191,6 +252,9 @@ class Params:
     retrievers: Mapping[str, Retriever]
     fusions: Mapping[str, Fusion]
     rerankers: Mapping[str, Reranker]
+    contexts: Mapping[str, Context]
+    generators: Mapping[str, Generator]
+    answering: Answering
     scoring: Scoring
     efficiency: Efficiency
     compare: Compare
@@ -200,6 +264,11 @@ class Params:
 def reranking(run: str, reranker: str) -> str:
     """The name of a run reranked; no entry of params.yaml can have it, for + is not allowed there."""
     return f"{run}+{reranker}"
+
+
+def answerer(context: str, generator: str) -> str:
+    """The name of a generator that is shown a context."""
+    return f"{context}+{generator}"
 
 
 def rescoring(retriever: str, rescorer: str) -> str:
@@ -237,7 +306,7 @@ def is_name(text: str) -> bool:
 
 def _check_names(params: Params, where: str) -> None:
     """Names become folders and names of stages."""
-    for family in ("sources", "benchmarks", "retrievers", "fusions", "rerankers"):
+    for family in ("sources", "benchmarks", "retrievers", "fusions", "rerankers", "contexts", "generators"):
         for name in getattr(params, family):
             if not is_name(name):
                 raise ParamsError(
@@ -247,6 +316,9 @@ def _check_names(params: Params, where: str) -> None:
     for name in params.fusions:
         if name in params.retrievers:
             raise ParamsError(f"{where}: {name!r} is both a retriever and a fusion; their runs would share a folder")
+    for name in REFERENCES:
+        if name in params.retrievers or name in params.fusions:
+            raise ParamsError(f"{where}: {name!r} names a retriever or a fusion, and is the name of a reference run")
 
 
 def _check_grid(params: Params, where: str) -> None:
@@ -265,7 +337,12 @@ def _check_grid(params: Params, where: str) -> None:
         "tuned": dict.fromkeys(grid.fusions),
         "reranked": dict.fromkeys((*grid.retrievers, *grid.fusions)),
         "rerankers": params.rerankers,
+        "answered": dict.fromkeys(grid.benchmarks),
+        "contexts": params.contexts,
+        "generators": params.generators,
     }
+    if not grid.benchmarks:
+        raise ParamsError(f"{where}: grid.benchmarks is empty; wanted at least one name")
     for name in params.sources:
         if name in params.benchmarks:
             raise ParamsError(f"{where}: {name!r} is both a source and a benchmark; their files would share a folder")
@@ -282,6 +359,7 @@ def _check_grid(params: Params, where: str) -> None:
                     "trained_on_negatives": "under retrievers",
                     "tuned": "in grid.fusions",
                     "reranked": "in grid.retrievers or grid.fusions",
+                    "answered": "in grid.benchmarks",
                 }.get(axis, f"under {axis}")
                 raise ParamsError(
                     f"{where}: grid.{axis} names {name!r}, which is not {family}; "
@@ -331,9 +409,9 @@ def _check_grid(params: Params, where: str) -> None:
     for name, reranker in params.rerankers.items():
         if reranker.below not in ("drop", "keep"):
             raise ParamsError(f"{where}: rerankers.{name}.below is {reranker.below!r}; wanted drop or keep")
-    for axis in ("benchmarks", "runs"):
-        if not getattr(grid, axis):
-            raise ParamsError(f"{where}: grid.{axis} is empty; wanted at least one name")
+    _check_answers(params, where)
+    if not grid.runs:
+        raise ParamsError(f"{where}: grid.runs is empty; wanted at least one name")
     for name in grid.fusions:
         members = params.fusions[name].members
         if len(members) != FUSED or len(set(members)) != len(members):
@@ -357,6 +435,45 @@ def _check_grid(params: Params, where: str) -> None:
         raise ParamsError(
             f"{where}: compare.baseline is {params.compare.baseline!r}, which is not in grid.runs: {list(grid.runs)}."
             f"{nearest(params.compare.baseline, grid.runs)}"
+        )
+
+
+def _check_answers(params: Params, where: str) -> None:
+    """Contexts are of runs that there are, and no answerer has the name of a reranked run."""
+    grid = params.grid
+    if grid.answered and not (grid.contexts and grid.generators):
+        raise ParamsError(
+            f"{where}: grid.answered is {list(grid.answered)}, grid.contexts {list(grid.contexts)} and grid.generators "
+            f"{list(grid.generators)}; wanted names in all three, which are crossed, or none in grid.answered"
+        )
+    for name, context in params.contexts.items():
+        choices = (("withheld", context.withheld, ("out", "kept")), ("chunk", context.chunk, ("first", "best")))
+        for key, value, allowed in choices:
+            if value not in allowed:
+                raise ParamsError(f"{where}: contexts.{name}.{key} is {value!r}; wanted {' or '.join(allowed)}")
+    runs = (*grid.runs, *REFERENCES)
+    for name in grid.contexts if grid.answered else ():
+        run = params.contexts[name].run
+        if run not in runs:
+            raise ParamsError(
+                f"{where}: contexts.{name}.run is {run!r}, which is not in grid.runs: {', '.join(runs)}."
+                f"{nearest(run, runs)}"
+            )
+    for name in grid.answers:
+        if name in grid.rerankings:
+            raise ParamsError(
+                f"{where}: {name!r} is a context with a generator and a reranked run; give one of them another name"
+            )
+    sampling = params.answering.sampling
+    if too_many := [k for k in params.answering.passes if not 1 <= k <= sampling.samples]:
+        raise ParamsError(
+            f"{where}: answering.passes names {too_many}; wanted numbers from 1 to answering.sampling.samples: "
+            f"{sampling.samples}"
+        )
+    if sampling.samples > 1 and sampling.temperature == 0:
+        raise ParamsError(
+            f"{where}: answering.sampling asks for {sampling.samples} samples at temperature 0, which are all equal; "
+            "wanted samples: 1, or a temperature above 0"
         )
 
 
@@ -387,6 +504,14 @@ _LIMITS: dict[tuple[type, str], tuple[float, float]] = {
     (Vocabulary, "min_count"): (1, math.inf),
     (Benchmark, "depth"): (1, 2**31 - 1),
     (Reranker, "top"): (1, 2**31 - 1),
+    (Context, "documents"): (1, 2**31 - 1),
+    (Context, "budget"): (0, math.inf),
+    (Sampling, "temperature"): (0, math.inf),
+    (Sampling, "top_p"): (0, 1),
+    (Sampling, "top_k"): (0, math.inf),
+    (Sampling, "samples"): (1, math.inf),
+    (Sampling, "max_new_tokens"): (1, math.inf),
+    (Answering, "processes"): (1, math.inf),
     (Scoring, "confidence"): (0, 1),
     (Scoring, "resamples"): (1, math.inf),
     (Compare, "permutations"): (1, math.inf),
@@ -396,11 +521,21 @@ _LIMITS: dict[tuple[type, str], tuple[float, float]] = {
 }
 """The lowest and highest value, both allowed."""
 
-_OPEN = {Retriever: "search", Fusion: "settings", Reranker: "settings", Benchmark: "settings"}
+_OPEN = {
+    Retriever: "search",
+    Fusion: "settings",
+    Reranker: "settings",
+    Benchmark: "settings",
+    Generator: "settings",
+}
 _OPTIONAL: dict[type, dict[str, Any]] = {
     Retriever: {"fit": {}, "index": {}},
     Reranker: {"fit": {}, "below": "drop", "text_fields": ["text"]},
     Benchmark: {"group": ""},
+    Context: {"documents": 5, "budget": 4096, "withheld": "out", "chunking": {}, "chunk": "first"},
+    Generator: {"fit": {}},
+    Sampling: {"temperature": 0.0, "top_p": 1.0, "top_k": 0, "samples": 1, "seed": 0, "max_new_tokens": 384},
+    Answering: {"passes": [1], "processes": 2, "left_out": {}},
     Grid: {
         "distilled": [],
         "teacher": "",
@@ -408,8 +543,17 @@ _OPTIONAL: dict[type, dict[str, Any]] = {
         "rescorers": [],
         "trained_on_negatives": [],
         "tuned": [],
+        "answered": [],
+        "contexts": [],
+        "generators": [],
     },
-    Params: {"negatives": {}, "rescorers": {}},
+    Params: {
+        "negatives": {},
+        "rescorers": {},
+        "contexts": {},
+        "generators": {},
+        "answering": {"sampling": {}},
+    },
 }
 
 

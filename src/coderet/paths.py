@@ -37,7 +37,7 @@ def published(code: str) -> Path:
 
 
 def benchmark(name: str) -> Path:
-    """corpora/, queries/ and qrels/ of a benchmark."""
+    """corpora/, queries/, qrels/ and problems/ of a benchmark."""
     return BENCHMARKS / name
 
 
@@ -49,6 +49,11 @@ def retriever(name: str) -> Path:
 def reranker(name: str) -> Path:
     """A prepared reranker."""
     return MODELS / "rerankers" / name
+
+
+def generator(name: str) -> Path:
+    """A prepared generator."""
+    return MODELS / "generators" / name
 
 
 def negatives(name: str) -> Path:
@@ -71,8 +76,13 @@ def runs(benchmark: str, run: str) -> Path:
     return DATA / "runs" / benchmark / run
 
 
+def completions(benchmark: str, answerer: str) -> Path:
+    """The prompts and completions of a benchmark's problems, two files a set."""
+    return DATA / "completions" / benchmark / answerer
+
+
 def scores(benchmark: str, run: str) -> Path:
-    """The scorecards of a benchmark's datasets, a file each."""
+    """The scorecards of a benchmark's datasets, a file each; of what answers its problems, the judged samples too."""
     return DATA / "scores" / benchmark / run
 
 

@@ -239,9 +239,11 @@ class Dataset:
 class Draft(NamedTuple):
     """A dataset on its way to disk: what a benchmark's `collect` yields. documents are streamed, in any order.
 
-    problems: what a generator is asked, a table of PROBLEMS, if the benchmark wants answers; query_id names the query
-    whose hits are a problem's context. mixed_of: earlier datasets of the same queries. The documents are then theirs, which the store puts together, each
-    with the id `<dataset>/<id>`; none are given.
+    mixed_of: earlier datasets of the same queries. The documents are then theirs, which the store puts together, each
+    with the id `<dataset>/<id>`; none are given. problems: what a generator is asked, a table of PROBLEMS, if the
+    benchmark wants answers; query_id names the query whose hits are a problem's context. posed: the name of the
+    problems where they are not all of the dataset's, which then have a name and a count of their own. answering: how
+    they are asked, where that is not said by the benchmark's record.
     """
 
     name: str
@@ -255,6 +257,46 @@ class Draft(NamedTuple):
     judged: bool = True  # False: there are only questions, so that a run can be searched but not scored
     mixed_of: tuple[str, ...] = ()
     problems: pa.Table | None = None
+    problems_expected: int | None = None
+    posed: str = ""
+    answering: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Problems:
+    """What a generator is asked. table has the columns of PROBLEMS; dataset is the one whose queries they are of.
+
+    answering: how they are asked, empty where the benchmark's record says so.
+    """
+
+    name: str
+    dataset: str
+    table: pa.Table
+    answering: str = ""
+
+    def __len__(self) -> int:
+        return self.table.num_rows
+
+    @property
+    def ids(self) -> list[str]:
+        found: list[str] = self.table["id"].to_pylist()
+        return found
+
+    @cached_property
+    def contents(self) -> list[dict[str, Any]]:
+        """The problems themselves, objects of the benchmark's own fields, in the order given."""
+        return [json.loads(each) for each in self.table["problem"].to_pylist()]
+
+    def without(self, ids: Iterable[str]) -> "Problems":
+        """These less the ones named; DataError if one is not among them."""
+        left_out = set(ids)
+        if stray := sorted(left_out - set(self.ids)):
+            raise DataError(
+                f"params.yaml: answering.left_out.{self.name} names {stray[0]!r}, which is no problem of it; its ids "
+                f"read like {self.ids[0]!r}"
+            )
+        kept = pc.invert(pc.is_in(self.table["id"], value_set=pa.array(sorted(left_out), pa.large_string())))
+        return Problems(self.name, self.dataset, self.table.filter(kept), self.answering) if left_out else self
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from coderet.benchmarks import benchmark
@@ -9,7 +11,8 @@ CORPUS = [{"doc_id": "a", "doc_content": "A."}, {"doc_id": "b", "doc_content": "
 
 def task(prompt, library, origin, *gold):
     docs = [{"title": title, "text": "short"} for title in gold]
-    return {"prompt": prompt, "metadata": {"library": library, "perturbation_origin_id": origin}, "docs": docs}
+    own = {"reference_code": "pass", "code_context": f"# of {prompt}"}
+    return own | {"prompt": prompt, "metadata": {"library": library, "perturbation_origin_id": origin}, "docs": docs}
 
 
 TASKS = [
@@ -54,9 +57,19 @@ def test_the_paper_asks_the_last_variant_for_the_gold_of_all(folder):
     assert draft.queries_expected == 453
 
 
+@pytest.mark.parametrize("kind", ["ds1000", "ds1000-paper"])
+def test_every_task_is_a_problem_judged_by_its_own_test(kind, folder):
+    (draft,) = benchmark(kind).collect(folder)
+    ids = draft.problems["id"].to_pylist()
+    assert ids == ["0_Pandas_0", "1_Pandas_0", "2_Pandas_0", "3_Numpy_0", "4_Numpy_4"]
+    assert json.loads(draft.problems["problem"][1].as_py())["code_context"] == "# of a variant"
+    own = [each.partition("_")[2] for each in ids] if kind == "ds1000-paper" else ids
+    assert draft.problems["query_id"].to_pylist() == own
+
+
 def test_another_file_is_refused(folder, write_lines):
     write_lines("coderag_bench/canonical/ds1000_docs.json", [{"prompt": "x", "metadata": {}}])
-    with pytest.raises(DataError, match="not CodeRAG-Bench's file of DS-1000"):
+    with pytest.raises(DataError, match="not CodeRAG-Bench's file of DS-1000: record 0 lacks code_context"):
         list(benchmark("ds1000").collect(folder))
 
 

@@ -1,3 +1,5 @@
+import json
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -6,14 +8,21 @@ from coderet.benchmarks import benchmark, open_sources
 from coderet.corpora import store
 from coderet.records import DataError
 
+TESTS = {
+    "starter_code": "",
+    "public_test_cases": '[{"input": "1", "output": "2", "testtype": "stdin"}]',
+    "private_test_cases": "[]",
+    "metadata": "{}",
+}
 QUESTIONS = [
-    {
+    TESTS
+    | {
         "question_id": "1873_A",
         "contest_id": "1873",
         "question_content": "Sort three cards.\n",
         "platform": "codeforces",
     },
-    {"question_id": "abc301_a", "contest_id": "abc301", "question_content": "Who wins?", "platform": "atcoder"},
+    TESTS | {"question_id": "abc301_a", "contest_id": "abc301", "question_content": "Who wins?", "platform": "atcoder"},
 ]
 
 
@@ -41,6 +50,7 @@ def test_the_given_statements_are_asked_without_judgements(write_lines, solution
     assert len(draft.qrels) == 0 and not draft.judged and benchmark("livecodebench-873").metrics == ()
     assert set(documents_of(draft)) == {"0", "1"}
     assert (draft.documents_expected, draft.queries_expected) == (1138, 873)
+    assert draft.problems is None  # they come without tests
 
 
 def test_the_400_of_release_1_are_read_from_the_hubs_layout(tmp_path, solutions):
@@ -49,6 +59,8 @@ def test_the_400_of_release_1_are_read_from_the_hubs_layout(tmp_path, solutions)
     pq.write_table(pa.Table.from_pylist(QUESTIONS), place / "test-00000-of-00001.parquet")
     (draft,) = benchmark("livecodebench").collect(tmp_path)
     assert draft.queries["id"].to_pylist() == ["1873_A__1873", "abc301_a__abc301"] and draft.queries_expected == 400
+    assert draft.problems["id"].to_pylist() == draft.queries["id"].to_pylist() and draft.problems_expected == 400
+    assert json.loads(draft.problems["problem"][1].as_py()) == TESTS | {"question_content": "Who wins?"}
 
 
 def test_a_question_without_text_is_not_asked_as_none(tmp_path, solutions):

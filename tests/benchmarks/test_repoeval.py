@@ -34,6 +34,11 @@ def choices(tasks=1, leak_free=True, repositories=(REPOSITORY,), level="function
     return Choices(level, repositories, tasks, leak_free)
 
 
+@pytest.fixture(autouse=True)
+def mapped_tests(write_lines):
+    write_lines("coderag_bench/repoeval_task_id2tests.json", [{f"{REPOSITORY}/0": ["pack/long_test.py"]}])
+
+
 @pytest.fixture
 def folder(write_lines):
     rows = [{"path": path, "text": text} for path, text in FILES.items()]

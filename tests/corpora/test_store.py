@@ -3,7 +3,16 @@ import pyarrow as pa
 import pytest
 
 from coderet.corpora import store
-from coderet.records import Corpus, DataError, Draft, Run, documents_batch, qrels_table, queries_table
+from coderet.records import (
+    Corpus,
+    DataError,
+    Draft,
+    Run,
+    documents_batch,
+    problems_table,
+    qrels_table,
+    queries_table,
+)
 
 
 def draft(documents=("a", "c", "b"), queries=("q1", "q2"), gold=(("q1", "a"), ("q2", "b")), **more):
@@ -56,6 +65,44 @@ def test_a_benchmark_reads_back_as_it_was_written(tmp_path):
         {"query_id": "q1", "document_id": "a", "grade": 1.0},
         {"query_id": "q2", "document_id": "b", "grade": 1.0},
     ]
+
+
+PROBLEMS = problems_table(["p1", "p2", "p3"], ["q1", "q1", "q2"], [{"ask": "a"}, {"ask": "é"}, {"tests": [1, 2]}])
+
+
+def test_problems_read_back_as_they_were_written(tmp_path):
+    store.write_benchmark(tmp_path / "b", [draft(problems=PROBLEMS, posed="some", answering="x:Y")])
+    assert store.problem_sets(tmp_path / "b") == ["some"]
+    problems = store.read_problems(tmp_path / "b", "some")
+    assert (problems.dataset, problems.answering, len(problems)) == ("only", "x:Y", 3)
+    assert problems.contents == [{"ask": "a"}, {"ask": "é"}, {"tests": [1, 2]}]
+    assert problems.without(["p1"]).ids == ["p2", "p3"]
+    with pytest.raises(DataError, match="answering.left_out.some names 'p9', which is no problem of it"):
+        problems.without(["p9"])
+
+
+def test_a_benchmark_without_problems_has_an_empty_folder_of_them(tmp_path):
+    """DVC wants the output, and an empty folder adds nothing to the hash of the benchmarks."""
+    store.write_benchmark(tmp_path / "b", [draft()])
+    assert list((tmp_path / "b" / "problems").iterdir()) == [] == store.problem_sets(tmp_path / "b")
+    with pytest.raises(DataError, match="poses no problems called 'only'; it has: none"):
+        store.read_problems(tmp_path / "b", "only")
+
+
+@pytest.mark.parametrize(
+    ("problems", "said"),
+    [
+        (problems_table(["p1", "p1"], ["q1", "q2"], [{}, {}]), "1 problem ids stand twice, 'p1' among them"),
+        (problems_table(["p1", ""], ["q1", "q2"], [{}, {}]), "of 2 problems 1 have no id"),
+        (problems_table(["p1"], ["q9"], [{}]), "1 of 1 problems name queries that there are not, 'q9' among them"),
+        (problems_table([], [], []), "of 0 problems 0 have no id"),
+    ],
+)
+def test_problems_that_are_not_whole_are_refused(tmp_path, problems, said):
+    with pytest.raises(DataError, match=said):
+        store.write_benchmark(tmp_path / "b", [draft(problems=problems)])
+    with pytest.raises(DataError, match="only poses 3 problems, expected 4"):
+        store.write_benchmark(tmp_path / "b", [draft(problems=PROBLEMS, problems_expected=4)])
 
 
 def test_two_datasets_may_share_a_corpus(tmp_path):

@@ -7,9 +7,10 @@ several records, made from one reader by different choices, keeps them in a mapp
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from coderet.benchmarks.answering import Answering
 from coderet.corpora import pins
 from coderet.corpora.released import OFFICIAL
-from coderet.records import Benchmark
+from coderet.records import Benchmark, DataError, Problems
 from coderet.registry import load, named_arguments
 
 BENCHMARKS = {
@@ -52,7 +53,8 @@ BENCHMARKS = {
     "csn-pairs-ruby": "coderet.benchmarks.csn_pairs:BENCHMARKS",
     "docprompting": "coderet.benchmarks.docprompting:BENCHMARKS",
     "docprompting-train": "coderet.benchmarks.docprompting:BENCHMARKS",
-    "humaneval": "coderet.benchmarks.humaneval:BENCHMARK",
+    "humaneval": "coderet.benchmarks.humaneval:BENCHMARKS",
+    "humaneval-paper": "coderet.benchmarks.humaneval:BENCHMARKS",
     "mteb-apps": "coderet.benchmarks.coir:BENCHMARKS",
     "mteb-cosqa": "coderet.benchmarks.coir:BENCHMARKS",
     "mteb-synthetic-text2sql": "coderet.benchmarks.coir:BENCHMARKS",
@@ -73,12 +75,23 @@ BENCHMARKS = {
     "ds1000-devdocs-pages": "coderet.benchmarks.ds1000:BENCHMARKS",
     "ds1000-devdocs-pages-paper": "coderet.benchmarks.ds1000:BENCHMARKS",
     "livecodebench": "coderet.benchmarks.livecodebench:BENCHMARKS",
+    "livecodebench-paper": "coderet.benchmarks.livecodebench:BENCHMARKS",
     "livecodebench-873": "coderet.benchmarks.livecodebench:BENCHMARKS",
     "mbpp": "coderet.benchmarks.mbpp:BENCHMARKS",
+    "mbpp-974": "coderet.benchmarks.mbpp:BENCHMARKS",
     "mbpp-paper": "coderet.benchmarks.mbpp:BENCHMARKS",
+    "mbpp-sanitized": "coderet.benchmarks.mbpp:BENCHMARKS",
     "odex": "coderet.benchmarks.odex:BENCHMARKS",
     "odex-devdocs": "coderet.benchmarks.odex:BENCHMARKS",
     "odex-devdocs-pages": "coderet.benchmarks.odex:BENCHMARKS",
+    "odex-paper": "coderet.benchmarks.odex:BENCHMARKS",
+    "odex-devdocs-paper": "coderet.benchmarks.odex:BENCHMARKS",
+    "odex-es": "coderet.benchmarks.odex:BENCHMARKS",
+    "odex-es-devdocs": "coderet.benchmarks.odex:BENCHMARKS",
+    "odex-ja": "coderet.benchmarks.odex:BENCHMARKS",
+    "odex-ja-devdocs": "coderet.benchmarks.odex:BENCHMARKS",
+    "odex-ru": "coderet.benchmarks.odex:BENCHMARKS",
+    "odex-ru-devdocs": "coderet.benchmarks.odex:BENCHMARKS",
     "open": "coderet.benchmarks.open_retrieval:BENCHMARKS",
     "open-unjudged": "coderet.benchmarks.open_retrieval:BENCHMARKS",
     "repoeval": "coderet.benchmarks.repoeval:BENCHMARKS",
@@ -98,6 +111,15 @@ def benchmark(kind: str, where: str = "") -> Benchmark:
     """The benchmark of that kind; UnknownName offers the nearest."""
     found: Benchmark | Mapping[str, Benchmark] = load(BENCHMARKS, kind, "benchmarks", where)
     return found[kind] if isinstance(found, Mapping) else found
+
+
+def answering(facts: Benchmark, problems: Problems) -> Answering:
+    """How the problems of a benchmark are asked, read and judged; DataError if nothing says so."""
+    place = problems.answering or facts.answering
+    if not place:
+        raise DataError(f"{problems.name} poses problems, and neither they nor {facts.name} say how they are answered")
+    found: Answering = load({facts.name: place}, facts.name, "answerings")
+    return found
 
 
 def packages(facts: Benchmark, source: Sequence[str]) -> list[str]:

@@ -5,7 +5,8 @@ Relevant are the documents that people left of those whose names the reference c
 
 The paper's query ids name a library and the problem that a task is a variant of, so 1,000 tasks make 453 ids. As its
 loader reads them, the last variant's prompt is searched and the gold of all is merged. `ds1000` asks every task with
-its own gold, `ds1000-paper` does as the paper did.
+its own gold, `ds1000-paper` does as the paper did. A generator is asked all 1,000 in both, each in its own words; in
+`ds1000-paper` variants share their context, and the prompt is laid out as the paper's.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,9 +15,19 @@ from pathlib import Path
 from typing import Any
 
 from coderet.benchmarks import library_docs
+from coderet.benchmarks.answers.ds1000 import FIELDS
 from coderet.benchmarks.library_docs import Documentation
 from coderet.corpora.released import json_lines
-from coderet.records import Benchmark, DataError, Draft, Published, Released, qrels_table, queries_table
+from coderet.records import (
+    Benchmark,
+    DataError,
+    Draft,
+    Published,
+    Released,
+    problems_table,
+    qrels_table,
+    queries_table,
+)
 
 FILE = Released(
     "coderag_bench/canonical/ds1000_docs.json",
@@ -24,6 +35,8 @@ FILE = Released(
     "url:https://raw.githubusercontent.com/code-rag-bench/code-rag-bench/f9e100ca9ed94b8f1983b356ae81966e30210cf4"
     "/retrieval/datasets/canonical/ds1000_docs.json",
 )
+
+TASKS = 1000
 
 Task = Mapping[str, Any]
 
@@ -49,10 +62,12 @@ class Choices:
     def collect(self, folder: Path) -> Iterator[Draft]:
         """One dataset. Of tasks that share an id the last one's prompt is asked; their gold is merged."""
         tasks = list(json_lines(folder, FILE.name))
-        if any(not task.keys() >= {"prompt", "metadata", "docs"} for task in tasks):
-            raise DataError(
-                f"{folder / FILE.name} is not CodeRAG-Bench's file of DS-1000: a record lacks prompt, metadata or docs"
-            )
+        wanted = {"metadata", "docs", *FIELDS}
+        for row, task in enumerate(tasks):
+            if lacks := sorted(wanted - task.keys()):
+                raise DataError(
+                    f"{folder / FILE.name} is not CodeRAG-Bench's file of DS-1000: record {row} lacks {lacks[0]}"
+                )
         ids = self.ids(tasks)
         texts = {own: task["prompt"] for own, task in zip(ids, tasks, strict=True)}
         judged = [(own, each["title"]) for own, task in zip(ids, tasks, strict=True) for each in task["docs"]]
@@ -65,7 +80,13 @@ class Choices:
             qrels_table([query for query, _ in judged], [found[title] for _, title in judged]),
             documents_expected=self.documentation.count,
             queries_expected=self.queries,
+            problems=problems_table(every_task(tasks), ids, map(_problem, tasks)),
+            problems_expected=TASKS,
         )
+
+
+def _problem(task: Task) -> Task:
+    return {field: task[field] for field in FIELDS} | {"library": task["metadata"]["library"]}
 
 
 def _paper_id(task: Task) -> str:
@@ -92,10 +113,11 @@ def _benchmark(name: str, choices: Choices, differs: str = "") -> Benchmark:
             "The paper's query ids are not unique: ds1000 has one an example, ds1000-paper merges as the paper did.",
         ),
         published=Published("coderag_bench", "ds1000", differs),
+        answering=f"coderet.benchmarks.answers.ds1000:{'PAPER' if paper else 'ANSWERING'}",
     )
 
 
-_TASKS = "Asks each of the 1,000 tasks, where the paper asked the last of each problem's variants. "
+_EACH = "Asks each of the 1,000 tasks, where the paper asked the last of each problem's variants. "
 _LINES = (
     "35,728 documents of three lines at most, not 34,003 whole ones: 349 bytes a record, the hub's file has 1,825. "
     "Shown, for the paper's queries: 1.5 as it is, 3.4 with whole texts, 3.5 with the gold alone whole; 9 queries have "
@@ -113,11 +135,11 @@ _PAGES = (
 BENCHMARKS = {
     each.name: each
     for each in (
-        _benchmark("ds1000", Choices(every_task, 1000, library_docs.OFFICIAL), _TASKS.strip()),
+        _benchmark("ds1000", Choices(every_task, 1000, library_docs.OFFICIAL), _EACH.strip()),
         _benchmark("ds1000-paper", Choices(every_origin, 453, library_docs.OFFICIAL)),
-        _benchmark("ds1000-devdocs", Choices(every_task, 1000, library_docs.LINES), _TASKS + _LINES),
+        _benchmark("ds1000-devdocs", Choices(every_task, 1000, library_docs.LINES), _EACH + _LINES),
         _benchmark("ds1000-devdocs-paper", Choices(every_origin, 453, library_docs.LINES), _LINES),
-        _benchmark("ds1000-devdocs-pages", Choices(every_task, 1000, library_docs.PAGES), _TASKS + _PAGES),
+        _benchmark("ds1000-devdocs-pages", Choices(every_task, 1000, library_docs.PAGES), _EACH + _PAGES),
         _benchmark("ds1000-devdocs-pages-paper", Choices(every_origin, 453, library_docs.PAGES), _PAGES),
     )
 }

@@ -3,6 +3,9 @@
 The questions are the 400 of release_v1 (Jain et al., 2024, arXiv 2403.07974). No document is known to answer one, so a
 run can be searched, and given to a generator, but not scored; the paper prints no retrieval figure either.
 `livecodebench-873` asks the 873 statements from May 2023 to December 2024 that stand beside a published evaluation.
+
+Answers to the 400 are judged by their tests (`answers/livecodebench.py`); the 873 came without, so none of them is
+posed. `livecodebench-paper` runs the public tests alone, as the paper's code does.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,9 +15,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from coderet.benchmarks import open_sources
+from coderet.benchmarks.answers.livecodebench import FIELDS
 from coderet.corpora import hub
 from coderet.corpora.released import check_fields, json_lines
-from coderet.records import QRELS, Benchmark, DataError, Draft, Released, queries_table
+from coderet.records import QRELS, Benchmark, DataError, Draft, Released, problems_table, queries_table
 
 HUB = "livecodebench/code_generation"
 _SPLIT = "test"
@@ -37,46 +41,51 @@ Question = dict[str, str]
 
 @dataclass(frozen=True)
 class Choices:
-    """questions: where they are read; count: how many there are."""
+    """questions: where they are read; count: how many there are; tested: whether they come with tests."""
 
-    questions: Callable[[Path], Iterator[Question]]
+    questions: Callable[[Path, tuple[str, ...]], Iterator[Question]]
     count: int
+    tested: bool
 
     def collect(self, folder: Path) -> Iterator[Draft]:
         """One dataset of questions, unjudged, over the programming solutions."""
-        asked = list(self.questions(folder))
+        asked = list(self.questions(folder, _FIELDS))
+        ids = [f"{each['question_id']}__{each['contest_id']}" for each in asked]
         yield Draft(
             "livecodebench",
             open_sources.source("programming-solutions").batches(folder),
             queries_table(
-                [f"{each['question_id']}__{each['contest_id']}" for each in asked],
+                ids,
                 [each["question_content"] for each in asked],
             ),
             QRELS.empty_table(),
             documents_expected=open_sources.SOLUTIONS,
             queries_expected=self.count,
             judged=False,
+            problems=problems_table(ids, ids, self.questions(folder, FIELDS)) if self.tested else None,
+            problems_expected=self.count if self.tested else None,
         )
 
 
-def _of_hub(folder: Path) -> Iterator[Question]:
+def _of_hub(folder: Path, fields: tuple[str, ...]) -> Iterator[Question]:
+    """Tests are hundreds of megabytes, so they are read when they are wanted, in a pass of their own."""
     place = folder / HUB
     configs = hub.configs(place)
     config = configs[0] if len(configs) == 1 else hub.DEFAULT
-    for batch in hub.batches(place, config, hub.split_or_only(place, config, _SPLIT), _FIELDS):
-        columns = [hub.column(batch, name, pa.large_string()) for name in _FIELDS]
+    for batch in hub.batches(place, config, hub.split_or_only(place, config, _SPLIT), fields):
+        columns = [hub.column(batch, name, pa.large_string()) for name in fields]
         if any(each.null_count for each in columns):
-            raise DataError(f"{place}: a question lacks one of {', '.join(_FIELDS)}; fetch the data set again")
-        yield from pa.RecordBatch.from_arrays(columns, names=list(_FIELDS)).to_pylist()
+            raise DataError(f"{place}: a question lacks one of {', '.join(fields)}; fetch the data set again")
+        yield from pa.RecordBatch.from_arrays(columns, names=list(fields)).to_pylist()
 
 
-def _given(folder: Path) -> Iterator[Question]:
+def _given(folder: Path, fields: tuple[str, ...]) -> Iterator[Question]:
     for record in json_lines(folder, GIVEN.name):
-        check_fields(record, dict.fromkeys(_FIELDS, str), f"a record of {folder / GIVEN.name}")
+        check_fields(record, dict.fromkeys(fields, str), f"a record of {folder / GIVEN.name}")
         yield record
 
 
-def _benchmark(name: str, choices: Choices, file: Released, queries: str) -> Benchmark:
+def _benchmark(name: str, choices: Choices, file: Released, queries: str, answering: str = "") -> Benchmark:
     return Benchmark(
         name=name,
         collect=choices.collect,
@@ -91,17 +100,18 @@ def _benchmark(name: str, choices: Choices, file: Released, queries: str) -> Ben
             "No document is known to answer a question: runs are searched and not scored.",
             "The paper's loader runs no query without judgements, so its own script finds nothing: here all are asked.",
         ),
+        answering=answering and f"coderet.benchmarks.answers.livecodebench:{answering}",
     )
 
 
 BENCHMARKS = {
-    "livecodebench": _benchmark(
-        "livecodebench",
-        Choices(_of_hub, 400),
-        OFFICIAL,
-        "the 400 questions of release_v1",
-    ),
+    **{
+        name: _benchmark(
+            name, Choices(_of_hub, 400, tested=True), OFFICIAL, "the 400 questions of release_v1", answering
+        )
+        for name, answering in (("livecodebench", "ANSWERING"), ("livecodebench-paper", "PAPER"))
+    },
     "livecodebench-873": _benchmark(
-        "livecodebench-873", Choices(_given, 873), GIVEN, "873 questions, May 2023 to December 2024"
+        "livecodebench-873", Choices(_given, 873, tested=False), GIVEN, "873 questions, May 2023 to December 2024"
     ),
 }

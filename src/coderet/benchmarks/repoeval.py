@@ -9,15 +9,20 @@ weighs repositories alike.
 The windows are of the whole file, so the ones around the hole show its answer. In `repoeval` a window that holds one of
 the hole's lines may be no hit of that query and is no gold of it; `repoeval-paper` leaves them in, as the paper did. A
 query whose every relevant window shows the answer then has none left: it is counted as a query without gold.
+
+Answers are judged (`answers/repoeval.py`): function bodies by the repository's tests, which stand among its files or,
+for redframes, in its release; lines and calls by comparison. A problem whose test files are not among those given has
+none, and is no pass.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+from coderet.benchmarks.answers.repoeval import near, packed
 from coderet.corpora import archives
-from coderet.corpora.released import json_lines
+from coderet.corpora.released import json_lines, json_whole
 from coderet.records import (
     Benchmark,
     DataError,
@@ -25,6 +30,7 @@ from coderet.records import (
     Published,
     Released,
     documents_batch,
+    problems_table,
     qrels_table,
     queries_table,
 )
@@ -44,6 +50,22 @@ FOLDER = "repoeval"
 LEVELS = {"function": "function_level", "line": "line_and_api_level", "api": "line_and_api_level"}
 CONTEXTS = ("1k", "2k", "4k")
 SUFFIX = ".py"
+TESTS = Released(
+    "coderag_bench/repoeval_task_id2tests.json",
+    "bce67b75fc290e135c1c4dc2278372cee6185efe14b2d1a51c75e71257df5b67",
+    "url:https://raw.githubusercontent.com/code-rag-bench/code-rag-bench/f9e100ca9ed94b8f1983b356ae81966e30210cf4"
+    "/generation/eval/tasks/custom_metrics/repoeval_task_id2tests.json",
+)
+"""The test files of every task."""
+
+RELEASES = {
+    "maxhumber_redframes": Released(
+        f"{FOLDER}/redframes-1.4.1.tar.gz",
+        "a340a7b9e1b09b5e32967e67fecef5b0e7026a9c0c379ab8ec872f0ba2d7b5a4",
+        "sdist:redframes==1.4.1#sha256=a340a7b9e1b09b5e32967e67fecef5b0e7026a9c0c379ab8ec872f0ba2d7b5a4",
+    )
+}
+"""Where tests are that a repository's packed files lack; the code is the same but for its version."""
 
 
 class Window(NamedTuple):
@@ -73,8 +95,19 @@ class Choices:
     tasks: int
     leak_free: bool
 
-    def collect(self, folder: Path, *, window: int = 50, step: int = 10, context: str = "2k") -> Iterator[Draft]:
-        """One dataset a repository, of windows of so many lines; context tells which task file."""
+    def collect(
+        self,
+        folder: Path,
+        *,
+        window: int = 50,
+        step: int = 10,
+        context: str = "2k",
+        tests: Literal["all", "near"] = "all",
+    ) -> Iterator[Draft]:
+        """One dataset a repository, of windows of so many lines; context tells which task file.
+
+        tests: whether a body is judged by all test files of its task, or by the few that are nearest to it.
+        """
         if not 1 <= step <= window:
             raise DataError(
                 f"window is {window} and step {step}; wanted a step from 1 to the window, or lines are lost"
@@ -86,9 +119,16 @@ class Choices:
                 f"{folder / task_file(self.level, context)} has {found} tasks of these repositories, expected "
                 f"{self.tasks}; it is not whole or not RepoEval's"
             )
+        mapped = json_whole(folder, TESTS.name) if self.level == "function" else {}
         for repository, tasks in by_repository.items():
             files = dict(_files(folder, LEVELS[self.level], repository))
-            yield _draft(repository, windows(files, window, step), tasks, self.leak_free)
+            draft = _draft(repository, windows(files, window, step), tasks, self.leak_free)
+            if self.level == "function":
+                posed = _functions(repository, files | _released(folder, repository), tasks, mapped, tests)
+            else:
+                posed = [_compared(task) for task in tasks]
+            ids = draft.queries["id"].combine_chunks()
+            yield draft._replace(problems=problems_table(ids, ids, posed), problems_expected=len(tasks))
 
 
 def windows(files: Mapping[str, str], size: int, step: int) -> list[Window]:
@@ -131,6 +171,53 @@ def _draft(name: str, corpus: Sequence[Window], tasks: Sequence[Mapping[str, Any
         queries_table(ids, texts, excluded=excluded),
         qrels_table([query for query, _ in judged], [document for _, document in judged]),
     )
+
+
+def _functions(
+    repository: str,
+    files: Mapping[str, str],
+    tasks: Sequence[Mapping[str, Any]],
+    mapped: Mapping[str, Sequence[str]],
+    chosen: str,
+) -> list[dict[str, Any]]:
+    """The problems of a repository: each holds it whole, packed, for an answer is judged in its place."""
+    own = {path.partition("/")[2]: text for path, text in files.items()}
+    tree = packed(own)
+    posed = []
+    for number, task in enumerate(tasks):
+        facts = task["metadata"]
+        path = "/".join(facts["fpath_tuple"][1:])
+        tests = [each for each in mapped.get(f"{repository}/{number}", ()) if each in own]
+        posed.append(
+            {
+                **_compared(task),
+                "repository": repository,
+                "path": path,
+                "line": facts["lineno"],
+                "lines": len(facts["ground_truth"].splitlines()),
+                "function_name": facts["function_name"],
+                "tests": tests if chosen == "all" else near(tests, path),
+                "tree": tree if tests else "",
+            }
+        )
+    return posed
+
+
+def _compared(task: Mapping[str, Any]) -> dict[str, Any]:
+    return {"prompt": task["prompt"], "ground_truth": task["metadata"]["ground_truth"]}
+
+
+def _released(folder: Path, repository: str) -> dict[str, str]:
+    """The test files that a repository's release has, by path."""
+    file = RELEASES.get(repository)
+    if file is None or not (folder / file.name).is_file():
+        return {}
+    found = {}
+    for name, content in archives.members(folder / file.name, (SUFFIX,)):
+        inside = "/".join(PurePosixPath(name).parts[1:])
+        if inside.startswith("tests/"):
+            found[f"{repository}/{inside}"] = _decoded(content, name)
+    return found
 
 
 def _title(window: Window) -> str:
@@ -238,6 +325,7 @@ _OFFICIAL = (
         "function_level",
         "the repositories as CodeRAG-Bench patched them: function_level.zip of Veronicium/repoeval_debug",
     ),
+    TESTS,
 )
 _GIVEN = (
     Released(
@@ -261,6 +349,8 @@ _GIVEN = (
             ("maxhumber_redframes", "72e23e1315e62c899b1f9f90a9e62f81983098d046703febc8c02f62e576a195"),
         )
     ),
+    TESTS,
+    *RELEASES.values(),
 )
 _SIX = tuple(FUNCTIONS)
 _FIVE = tuple(name for name in FUNCTIONS if name != LEFT_OUT)
@@ -288,6 +378,7 @@ def _benchmark(
     name: str, choices: Choices, files: tuple[Released, ...], queries: str, differs: str | None
 ) -> Benchmark:
     holes = "excluded" if choices.leak_free else "left in"
+    answering = "COMPARED" if choices.level != "function" else "ANSWERING" if choices.leak_free else "PAPER"
     return Benchmark(
         name=name,
         collect=choices.collect,
@@ -306,6 +397,7 @@ def _benchmark(
         documents="windows of a repository's Python files, a corpus a repository",
         defects=_DEFECTS,
         published=None if differs is None else Published("coderag_bench", "repoeval", differs),
+        answering=f"coderet.benchmarks.answers.repoeval:{answering}",
     )
 
 

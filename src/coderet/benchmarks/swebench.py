@@ -8,6 +8,8 @@ among the documents, the repository or the commit is the wrong one, and that is 
 A repository is read as a git clone, nothing checked out, or from a snapshot: the tree of each instance as paths and
 blobs, and the text of each blob. The paper's script tested paths as they lay on its disk, so a folder with `test` in
 its name emptied the corpus; here paths begin at the repository. It guessed encodings; here what is no UTF-8 is Latin-1.
+
+Answers are edits, from which patches are made (`answers/swebench.py`); the `swebench` package judges them.
 """
 
 import itertools
@@ -19,6 +21,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from coderet.benchmarks.answers.swebench import FIELDS
 from coderet.corpora import git_objects
 from coderet.corpora.released import json_lines
 from coderet.records import (
@@ -28,6 +31,7 @@ from coderet.records import (
     Published,
     Released,
     documents_batch,
+    problems_table,
     qrels_table,
     queries_table,
 )
@@ -168,6 +172,8 @@ def _draft(instance: Instance, source: Clone | Snapshot) -> Draft:
         queries_table([name], [instance["problem_statement"]]),
         qrels_table([name] * len(gold), [f"{name}_{path}" for path in gold]),
         queries_expected=1,
+        problems=problems_table([name], [name], [{field: instance[field] for field in FIELDS}]),
+        problems_expected=1,
     )
 
 
@@ -275,6 +281,7 @@ def _benchmark(name: str, choices: Choices, files: tuple[Released, ...], documen
         ),
         packages=tuple(re.split(r"/|__", name)[-1] for name in choices.repositories),
         published=Published("coderag_bench", "swebench_lite", differs),
+        answering="coderet.benchmarks.answers.swebench:ANSWERING",
     )
 
 

@@ -24,12 +24,14 @@ from coderet.records import (
     DIGEST,
     DOCUMENTS,
     PAIRS,
+    PROBLEMS,
     QRELS,
     QUERIES,
     Corpus,
     DataError,
     Dataset,
     Draft,
+    Problems,
     Qrels,
     Queries,
     Run,
@@ -42,6 +44,7 @@ LARGEST_GRADE = 1000
 _INDEX = "datasets.json"
 _CORPORA = "corpora.json"
 _PACKAGES = "packages.json"
+_PROBLEMS = "problems.json"
 _SETTINGS = b"settings"
 
 
@@ -216,14 +219,17 @@ def packages(folder: Path) -> list[str]:
 
 
 def write_benchmark(folder: Path, drafts: Iterable[Draft], packages: Iterable[str] = ()) -> list[str]:
-    """Datasets to corpora/, queries/ and qrels/ under folder; returns their names. packages: what they are made of.
+    """Datasets to corpora/, queries/, qrels/ and problems/ under folder; returns their names. packages: what they are
+    made of. Where there are no problems, problems/ is empty.
 
-    DataError if counts are not those expected, ids are empty or stand twice, a grade is not a number, or qrels name
-    queries or documents that there are not. folder is written whole or not at all.
+    DataError if counts are not those expected, ids are empty or stand twice, a grade is not a number, or qrels or
+    problems name queries or documents that there are not. folder is written whole or not at all.
     """
     written: list[dict[str, Any]] = []
     judged: list[dict[str, Any]] = []
+    posed: list[dict[str, Any]] = []
     with new_folder(folder) as new:
+        (new / "problems").mkdir()
         for draft in drafts:
             corpus = draft.documents if isinstance(draft.documents, str) else draft.name
             if not isinstance(draft.documents, str):
@@ -237,6 +243,11 @@ def write_benchmark(folder: Path, drafts: Iterable[Draft], packages: Iterable[st
             parts = list(draft.mixed_of)
             written.append({"name": draft.name, "corpus": corpus, "depth": draft.depth, "mixed_of": parts})
             judged.append({"name": draft.name, "metrics": list(draft.metrics)})
+            if draft.problems is not None:
+                name = draft.posed or draft.name
+                _check_problems(draft, draft.problems, name, [each["name"] for each in posed])
+                write_table(new / "problems" / f"{name}.arrow", draft.problems)
+                posed.append({"name": name, "dataset": draft.name, "answering": draft.answering})
         if not written:
             raise DataError(f"{folder.name} gave no dataset at all")
         searched = [each["corpus"] for each in written if not each["mixed_of"]]
@@ -244,6 +255,8 @@ def write_benchmark(folder: Path, drafts: Iterable[Draft], packages: Iterable[st
         write_json(new / "corpora" / _PACKAGES, sorted(set(packages)))
         write_json(new / "queries" / _INDEX, written)
         write_json(new / "qrels" / _INDEX, judged)
+        if posed:
+            write_json(new / "problems" / _PROBLEMS, posed)
     return [each["name"] for each in written]
 
 
@@ -269,6 +282,26 @@ def _mixture(new: Path, draft: Draft, written: Iterable[Mapping[str, Any]]) -> I
 def _expect(found: int, wanted: int | None, what: str, unit: str) -> None:
     if wanted is not None and found != wanted:
         raise DataError(f"{what} {found} {unit}, expected {wanted}; the files are not those of this benchmark")
+
+
+def _check_problems(draft: Draft, problems: pa.Table, name: str, taken: Iterable[str]) -> None:
+    """DataError unless problems are whole, each with an id of its own and a query of the draft's."""
+    check_schema(problems, PROBLEMS, f"problems of {name}")
+    if name in taken:
+        raise DataError(f"two sets of problems are called {name}; give one of them a name of its own")
+    _expect(problems.num_rows, draft.problems_expected, f"{name} poses", "problems")
+    ids = problems["id"].to_pylist()
+    if not ids or not all(ids):
+        raise DataError(f"{name}: of {len(ids)} problems {sum(not each for each in ids)} have no id; wanted one each")
+    if len(set(ids)) < len(ids):
+        twice = next(each for place, each in enumerate(ids) if each in ids[:place])
+        raise DataError(f"{name}: {len(ids) - len(set(ids))} problem ids stand twice, {twice!r} among them")
+    known = set(draft.queries["id"].to_pylist())
+    if stray := [each for each in problems["query_id"].to_pylist() if each not in known]:
+        raise DataError(
+            f"{name}: {len(stray)} of {len(ids)} problems name queries that there are not, {stray[0]!r} among them; "
+            "query_id names the query whose hits are the problem's context"
+        )
 
 
 def _check(draft: Draft, corpus: Corpus) -> None:
@@ -354,6 +387,32 @@ def read_dataset(folder: Path, name: str, judged: bool = True) -> Dataset:
     metrics = judged_by[name]["metrics"]
     qrels = Qrels(read_table(folder / "qrels" / f"{name}.arrow"))
     return Dataset(name, corpus, queries, qrels, asked["depth"], tuple(metrics), mixed_of)
+
+
+def problem_sets(folder: Path) -> list[str]:
+    """The names of the sets of problems of the benchmark in folder, in the order they were collected; may be none."""
+    return list(_posed(folder))
+
+
+def _posed(folder: Path) -> dict[str, dict[str, str]]:
+    """What stands of each set of problems, by its name."""
+    path = folder / "problems" / _PROBLEMS
+    if not path.exists():
+        return {}
+    try:
+        return {each["name"]: each for each in read_json(path)}
+    except (TypeError, KeyError):
+        raise DataError(f"{path} is no list of sets of problems; {_collect_again(folder)}") from None
+
+
+def read_problems(folder: Path, name: str) -> Problems:
+    """One set of problems of the benchmark in folder; DataError if it poses none of that name."""
+    posed = _posed(folder)
+    if name not in posed:
+        raise DataError(f"{folder} poses no problems called {name!r}; it has: {', '.join(posed) or 'none'}")
+    table = read_table(folder / "problems" / f"{name}.arrow")
+    check_schema(table, PROBLEMS, f"problems of {name}")
+    return Problems(name, posed[name]["dataset"], table, posed[name].get("answering", ""))
 
 
 def write_duplicates(folder: Path, name: str, groups: np.ndarray) -> None:

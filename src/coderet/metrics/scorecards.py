@@ -80,6 +80,11 @@ def score(dataset: Dataset, run: Run, metrics: Sequence[str], groups: np.ndarray
     return Scorecard(scored, values, asdict(counts), random, apart=bool(dataset.mixed_of))
 
 
+def of_problems(ids: Sequence[str], values: Mapping[str, np.ndarray], counts: Mapping[str, int]) -> Scorecard:
+    """The scorecard of answers: one value a problem and metric."""
+    return Scorecard(pa.chunked_array([pa.array(ids, pa.large_string())]), dict(values), dict(counts))
+
+
 def _places(some: pa.ChunkedArray, ids: pa.ChunkedArray) -> np.ndarray:
     found = pc.index_in(some, value_set=ids.combine_chunks())
     return pc.fill_null(found, -1).to_numpy().astype(np.int64)

@@ -4,6 +4,8 @@
 both, `report` the page that `as_markdown` and `as_html` put into words.
 """
 
+from coderet.reports.answers import Answers, read_answers
+from coderet.reports.answers import summary_rows as answer_rows
 from coderet.reports.architectures import COLUMN as ARCHITECTURES
 from coderet.reports.card import card, scored_card
 from coderet.reports.choices import contrasts, headlines, read_score
@@ -12,15 +14,17 @@ from coderet.reports.groups import group_means
 from coderet.reports.html import as_html
 from coderet.reports.markdown import as_markdown
 from coderet.reports.mteb_export import revision_of, seconds_of, task_result
-from coderet.reports.published import published_rows
+from coderet.reports.published import published_answers, published_rows
 from coderet.reports.results import Results, costs, hardware, read
 from coderet.reports.sections import report
 from coderet.reports.summary import summary_rows
 
 __all__ = [
     "ARCHITECTURES",
+    "Answers",
     "Results",
     "all_warnings",
+    "answer_rows",
     "as_html",
     "as_markdown",
     "card",
@@ -30,8 +34,10 @@ __all__ = [
     "group_means",
     "hardware",
     "headlines",
+    "published_answers",
     "published_rows",
     "read",
+    "read_answers",
     "read_score",
     "report",
     "revision_of",

@@ -77,7 +77,7 @@ def _head(column: Column) -> str:
 
 
 def _cell(cell: Cell, column: Column) -> str:
-    number = " class=number" if column.numeric else ""
+    number = " class=number" if column.numeric else " class=text" if column.text else ""
     value = "" if cell.value is None else f" data-value='{_text(str(cell.value))}'"
     hint = f" title='{_text(cell.hint)}'" if cell.hint else ""
     text = f"<strong>{_text(cell.text)}</strong>" if cell.strong else _text(cell.text)

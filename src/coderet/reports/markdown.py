@@ -32,10 +32,11 @@ def _table(table: Table) -> Iterator[str]:
     if table.caption:
         yield from ("", f"**{table.caption}**")
     yield ""
-    yield _row(f"{column.name} ({column.unit})" if column.unit else column.name for column in table.columns)
-    yield _row("---:" if column.numeric else "---" for column in table.columns)
+    columns = [column for column in table.columns if not column.text]
+    yield _row(f"{column.name} ({column.unit})" if column.unit else column.name for column in columns)
+    yield _row("---:" if column.numeric else "---" for column in columns)
     for row in table.rows:
-        yield _row(_cell(cell) for cell in row)
+        yield _row(_cell(cell) for cell, column in zip(row, table.columns, strict=True) if not column.text)
 
 
 def _cell(cell: Cell) -> str:

@@ -18,12 +18,16 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """numeric columns are set to the right; unit stands small below the name."""
+    """numeric columns are set to the right; unit stands small below the name.
+
+    text: cells hold lines that are shown as they stand; Markdown, whose cells have no lines, leaves such a column out.
+    """
 
     name: str
     unit: str = ""
     numeric: bool = False
     hint: str = ""
+    text: bool = False
 
 
 @dataclass(frozen=True)

@@ -37,12 +37,53 @@ def published_rows(folder: Path, wanted: Mapping[str, Published | None]) -> list
     return rows
 
 
+def published_answers(folder: Path, wanted: Mapping[str, Published | None]) -> list[Row]:
+    """pass@1 of CodeRAG-Bench's tables 5 and 6 for the wanted benchmarks: generators by context.
+
+    A row's system is the generator, and its context `none`, `oracle` or a retriever's name.
+    """
+    told: Any = None
+    rows = []
+    for benchmark, published in wanted.items():
+        if published is None or published.page != "coderag_bench":
+            continue
+        if told is None:
+            told = _whole(folder, "coderag_bench")["tables"]
+        column = _GENERATION.get(published.column, published.column)
+        for system, context, percent, source in [*_table_5(told["t5"], column), *_table_6(told["t6"], column)]:
+            if percent is not None:
+                row = _row(benchmark, (column, system, "pass@1", percent / 100, source))
+                rows.append(row | {"context": context})
+    return rows
+
+
+_GENERATION = {"livecodebench": "lcb"}
+"""Columns of tables 5 and 6 that are called otherwise than in table 3."""
+
+
+def _table_5(table: Any, column: str) -> Iterator[tuple[str, str, float | None, str]]:
+    for system, cells in table["rows"].items():
+        for ending, context in (("wo", "none"), ("gold", "oracle")):
+            yield system, context, cells.get(f"{column}_{ending}"), "CodeRAG-Bench table 5"
+
+
+def _table_6(table: Any, column: str) -> Iterator[tuple[str, str, float | None, str]]:
+    for system, contexts in table["rows"].items():
+        for context, cells in contexts.items():
+            told = {"gold": "oracle"}.get(context, context.lower().replace("_", "-"))
+            yield system, told, cells.get(column), "CodeRAG-Bench table 6"
+
+
 def _page(folder: Path, name: str) -> list[Figure]:
     if name not in _READERS:
         raise DataError(f"no published page is called {name!r}; known: {', '.join(_READERS)}")
+    return list(_READERS[name](_whole(folder, name)))
+
+
+def _whole(folder: Path, name: str) -> Any:
     path = folder / f"{name}.yaml"
     try:
-        return list(_READERS[name](yaml.safe_load(path.read_text(encoding="utf-8"))))
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise DataError(f"{path} is missing; it lies in git: git checkout -- {path}") from None
 

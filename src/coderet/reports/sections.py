@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from coderet.reports import architectures, coir, comparison, figures, groups, plots
+from coderet.reports import architectures, coir, comparison, figures, generation, groups, plots
+from coderet.reports.answers import Answers
 from coderet.reports.comparison import Difference, setting
 from coderet.reports.page import Cell, Column, Page, Plot, Section, Table
 from coderet.reports.results import UNITS, Results, costs, hardware, headline
@@ -48,10 +49,13 @@ def report(
     grouped: Mapping[str, str] | None = None,
     differs: Mapping[str, str] | None = None,
     architectures_there: Sequence[Row] = (),
+    answers: Answers | None = None,
+    answers_there: Sequence[Row] = (),
 ) -> Page:
     """The whole report. grouped: each benchmark's group; differs: why its figures may not be those of the paper.
 
     architectures_there: the paper's figures for the architectures of 2019, the rows of `architectures.COLUMN`.
+    answers_there: those for generators with contexts.
     """
     sections = [
         _headline(results, differences, baseline),
@@ -59,13 +63,14 @@ def report(
         _quality_and_cost(results),
         _every_metric(results, published),
         coir.section(results),
+        *generation.sections(answers or Answers(), results, answers_there),
         _published(results, published, differs or {}),
         architectures.section(results, architectures_there),
         _efficiency(results),
         _training(results),
         _settings(results),
         _data(results),
-        _missing(results),
+        _missing([*results.missing, *(answers or Answers()).missing]),
     ]
     lead = (
         f"{_count(len(results.systems), 'retriever')} on {_count(len(results.benchmarks), 'benchmark')}. Quality is "
@@ -417,11 +422,11 @@ def _told(value: Any) -> Cell:
     return Cell("" if value is None else str(value))
 
 
-def _missing(results: Results) -> Section | None:
-    if not results.missing:
+def _missing(missing: Sequence[str]) -> Section | None:
+    if not missing:
         return None
     lead = "The grid wants these files and they are not there; figures that they hold are marked as missing above."
-    return Section("missing", "Missing", lead, (), list(results.missing))
+    return Section("missing", "Missing", lead, (), list(missing))
 
 
 def _number(value: float) -> Cell:

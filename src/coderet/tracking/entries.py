@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from coderet.params import Params
 from coderet.tracking.logbook import PUBLISHED, REPORT, SYSTEM, Entry
 
 _TRAINING = ("seconds", "pairs", "pairs_per_second", "epochs", "steps", "best_validation_mrr", "peak_memory_bytes")
+_ANSWERING = ("prompts", "truncated", "tokens_lost", "prompt_tokens", "completion_tokens", "seconds")
 
 
 def of_system(
@@ -59,6 +61,53 @@ def of_system(
     )
 
 
+def of_answerer(
+    name: str,
+    spec: Mapping[str, Any],
+    judged: Mapping[str, Mapping[str, Any]],
+    generated: Mapping[str, Mapping[str, Any]],
+    *,
+    artifacts: Mapping[str, Sequence[Path]] | None = None,
+    grid: str = "default",
+) -> Entry:
+    """The entry of a generator with a context: metrics by set of problems, tokens and seconds beside them.
+
+    spec: its context, generator and sampling. judged and generated: the stages' JSON by benchmark.
+    """
+    metrics: dict[str, float] = {}
+    for benchmark, stage in judged.items():
+        for posed, part in stage["datasets"].items():
+            metrics |= {f"{posed}/{metric}": figure["value"] for metric, figure in part["metrics"].items()}
+            verdicts = stage.get("told", {}).get(posed, {}).get("verdicts", {})
+            metrics |= {f"verdicts/{posed}/{verdict}": count for verdict, count in verdicts.items()}
+        for posed, spent in generated.get(benchmark, {}).get("datasets", {}).items():
+            told = {cost: spent[cost] for cost in _ANSWERING if _is_number(spent, cost)}
+            metrics |= {f"efficiency/{posed}/{cost}": value for cost, value in told.items()}
+    return Entry(
+        name,
+        SYSTEM,
+        grid,
+        params=dict(spec),
+        metrics=metrics,
+        tags={
+            "kind": str(spec.get("generator", {}).get("kind", "")),
+            "context": str(spec.get("context", {}).get("run", "")),
+            "inputs": _digest([judged[each].get("inputs", "") for each in sorted(judged)]),
+        },
+        artifacts=artifacts or {},
+        computed_from=_digest([judged, generated]),
+    )
+
+
+def answerer_spec(params: Params, context: str, generator: str) -> dict[str, Any]:
+    """What params say of a generator with a context."""
+    return {
+        "context": asdict(params.contexts[context]),
+        "generator": asdict(params.generators[generator]),
+        "sampling": asdict(params.answering.sampling),
+    }
+
+
 def spec_of(params: Params, name: str) -> dict[str, Any]:
     """What params say of a retriever, a fusion or a reranked run."""
     if name in params.grid.rerankings:
@@ -81,8 +130,11 @@ def files_of(name: str, benchmarks: Iterable[str]) -> dict[str, list[Path]]:
             ("results", results),
             ("scores", paths.scores(benchmark, name)),
             ("runs", paths.runs(benchmark, name)),
+            ("completions", paths.completions(benchmark, name)),
         ):
-            files[f"{benchmark}/{kind}"] = sorted(path for path in folder.glob("*") if path.is_file())
+            found = sorted(path for path in folder.glob("*") if path.is_file())
+            if found or kind != "completions":  # retrievers have none
+                files[f"{benchmark}/{kind}"] = found
     return files
 
 

@@ -1,0 +1,130 @@
+"""The documents that a generator is shown with a problem: the first hits of its query in a run.
+
+A run chooses, so a context is a run and what is taken of it: how many documents, whether the query's own canonical
+answer may be among them, and which part of a long one. Without hits there is no context; a run of the judgements is
+the oracle's (`none` and `oracle`, which are runs like any other).
+
+Documents can be cut after the search. `first` keeps whole lines up to so many tokens from the beginning; the paper's
+rule loses a line that overflows and gives an empty chunk where the first line is too long, here neither is so. `best`
+keeps the chunk that shares most with the query, rare words weighing more: the paper's reranked chunk with a lexical
+reranker. Chunks before the search are a corpus of their own (`open_retrieval`), or the index's (`index.chunking`).
+"""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+import numpy as np
+import pyarrow.compute as pc
+
+from coderet.benchmarks.answering import Document
+from coderet.corpora import chunking
+from coderet.corpora.chunking import Chunker
+from coderet.records import NO_HIT, Corpus, DataError, Dataset, Problems, Qrels, Queries, Run
+from coderet.words import code_words
+
+NONE, ORACLE = "none", "oracle"
+REFERENCES = (NONE, ORACLE)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What of a run becomes a context. chunk: which chunk of a document, where chunker cuts it."""
+
+    documents: int
+    withheld: Literal["out", "kept"] = "out"
+    chunker: Chunker | None = None
+    chunk: Literal["first", "best"] = "first"
+
+
+def taken(documents: int, withheld: str, chunks: Mapping[str, Any], chunk: str, where: str = "contexts") -> Taken:
+    """From an entry under contexts in params.yaml, its chunking checked."""
+    cut = chunking.chunker(chunks, f"{where}.chunking") if chunks else None
+    return Taken(documents, cast(Any, withheld), cut, cast(Any, chunk))
+
+
+def without_hits(dataset: Dataset) -> Run:
+    """The run that finds nothing: what a generator knows by itself."""
+    rows = np.full((len(dataset.queries), 1), NO_HIT)
+    return Run.of(dataset.corpus, dataset.queries.ids, rows, np.zeros(rows.shape))
+
+
+def of_judgements(dataset: Dataset) -> Run:
+    """The run of the relevant documents, by grade: the canonical context. A query without any has no hits."""
+    rows_by_query = _rows_by_query(dataset.corpus, dataset.queries, dataset.qrels)
+    depth = max(map(len, rows_by_query), default=0) or 1
+    rows = np.full((len(rows_by_query), depth), NO_HIT)
+    scores = np.zeros(rows.shape, np.float32)
+    for place, found in enumerate(rows_by_query):
+        for column, (row, grade) in enumerate(found):
+            rows[place, column], scores[place, column] = row, grade
+    return Run.of(dataset.corpus, dataset.queries.ids, rows, scores)
+
+
+def _rows_by_query(corpus: Corpus, queries: Queries, qrels: Qrels) -> list[list[tuple[int, float]]]:
+    places = pc.index_in(qrels.table["query_id"], value_set=queries.ids.combine_chunks()).to_pylist()
+    rows, grades = corpus.rows_of(qrels.table["document_id"]), qrels.table["grade"].to_pylist()
+    found: list[list[tuple[int, float]]] = [[] for _ in range(len(queries))]
+    for place, row, grade in zip(places, rows.tolist(), grades, strict=True):
+        if place is not None and row != NO_HIT and grade > 0:
+            found[place].append((row, grade))
+    return found
+
+
+def contexts(dataset: Dataset, run: Run, problems: Problems, taken: Taken) -> list[list[Document]]:
+    """The documents of each problem, best first. DataError if the run does not answer a problem's query."""
+    places = {query: place for place, query in enumerate(run.query_ids.to_pylist())}
+    asked = problems.table["query_id"].to_pylist()
+    if missing := [query for query in asked if query not in places]:
+        raise DataError(
+            f"the run on {dataset.name} lacks {len(missing)} queries of {problems.name}, {missing[0]!r} among them; "
+            "search again"
+        )
+    if taken.withheld == "out":
+        searched = pc.index_in(run.query_ids, value_set=dataset.queries.ids.combine_chunks())
+        run = run.without(dataset.queries.table["withheld"].take(searched))
+    hits = run.rows[[places[query] for query in asked], : taken.documents]
+    texts = dict(zip(dataset.queries.ids.to_pylist(), dataset.queries.texts, strict=True))
+    documents = _documents(dataset.corpus, hits)
+    found = []
+    for query, rows in zip(asked, hits.tolist(), strict=True):
+        context = [documents[row] for row in rows if row != NO_HIT]
+        found.append(context if taken.chunker is None else _cut(context, texts[query].as_py(), taken))
+    return found
+
+
+def _documents(corpus: Corpus, rows: np.ndarray) -> dict[int, Document]:
+    wanted = sorted({int(row) for row in rows.ravel() if row != NO_HIT})
+    columns = corpus.table.take(wanted).to_pydict() if wanted else {"id": [], "title": [], "text": []}
+    fields = zip(wanted, columns["id"], columns["title"], columns["text"], strict=True)
+    return {row: Document(own, title or "", text) for row, own, title, text in fields}
+
+
+def _cut(context: Sequence[Document], query: str, taken: Taken) -> list[Document]:
+    assert taken.chunker is not None
+    pieces = [_chunks(each, taken.chunker) for each in context]
+    if taken.chunk == "first":
+        return [each[0] for each in pieces]
+    weights = _weights([piece.text for each in pieces for piece in each])
+    asked = set(code_words(query))
+    return [max(each, key=lambda piece: _shared(piece.text, asked, weights)) for each in pieces]
+
+
+def _chunks(document: Document, chunker: Chunker) -> list[Document]:
+    bounds = chunking.line_bounds(document.text)
+    return [
+        Document(chunking.chunk_id(document.id, span, bounds), document.title, document.text[slice(*span)])
+        for span in chunker.spans(document.text, document.title or document.id)
+    ]
+
+
+def _weights(texts: Sequence[str]) -> dict[str, float]:
+    """What a word that several texts hold tells of one of them."""
+    held = Counter(word for text in texts for word in set(code_words(text)))
+    return {word: math.log(1 + len(texts) / number) for word, number in held.items()}
+
+
+def _shared(text: str, asked: set[str], weights: Mapping[str, float]) -> float:
+    return sum(weights.get(word, 0.0) for word in asked & set(code_words(text)))

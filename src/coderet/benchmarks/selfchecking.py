@@ -1,0 +1,75 @@
+"""Whether a judge can be trusted: the benchmark's own answers must pass it, and empty ones must not.
+
+Before a model is scored the reference solutions run through the reader and the judge that its answers will. Those that
+fail are named with what they failed by, and whether that was known (`Answering.known`); nothing is left out for it,
+unless params says so (`answering.left_out`). Beside them runs a negative control, an answer that does nothing: where it
+passes, the tests of a problem cannot tell.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from coderet.benchmarks.answering import Answering, Outcome, Problem, Program
+from coderet.records import DataError
+
+Runner = Callable[[Sequence[Program]], Iterator[tuple[int, Outcome]]]
+PASSED = Outcome("passed")
+
+
+def check(answering: Answering, problems: Mapping[str, Problem], run: Runner) -> dict[str, Any]:
+    """What became of the references of problems, by id, and of the negative controls; DataError if there are none."""
+    if answering.reference is None:
+        raise DataError("this benchmark has no reference solutions, so that its judge cannot be checked by them")
+    references = outcomes(answering, problems, answering.reference, run)
+    failed = {each: found for each, found in references.items() if found.verdict not in ("passed", "no tests")}
+    report: dict[str, Any] = {
+        "problems": len(problems),
+        "without_tests": [each for each, found in references.items() if found.verdict == "no tests"],
+        "passed": sum(found.verdict == "passed" for found in references.values()),
+        "failed": {each: told(found, answering.known.get(each, "")) for each, found in failed.items()},
+        "unknown_failures": sorted(failed.keys() - answering.known.keys()),
+        "known_and_passed": sorted(each for each in answering.known if each in references and each not in failed),
+        "slowest_seconds": max((found.seconds for found in references.values()), default=0.0),
+    }
+    if answering.negative is not None:
+        controls = outcomes(answering, problems, answering.negative, run)
+        report["negative_passed"] = [each for each, found in controls.items() if found.verdict == "passed"]
+        report["negative_failed"] = sum(found.verdict not in ("passed", "no tests") for found in controls.values())
+    return report
+
+
+def outcomes(
+    answering: Answering, problems: Mapping[str, Problem], answer_of: Callable[[Problem], str], run: Runner
+) -> dict[str, Outcome]:
+    """The outcome of one answer a problem, by id: of several programs that of the first that did not pass."""
+    programs: list[Program] = []
+    owners: list[str] = []
+    found: dict[str, Outcome] = {}
+    for name, problem in problems.items():
+        answer = answering.read(problem, answer_of(problem), "chat")
+        if answering.programs is None:
+            found[name] = graded(answering, problem, answer)
+            continue
+        own = answering.programs(problem, answer)
+        found[name] = PASSED if own else Outcome("no tests")
+        programs += own
+        owners += [name] * len(own)
+    places: dict[str, int] = {}
+    for place, outcome in run(programs):
+        name = owners[place]
+        slowest = max(found[name].seconds, outcome.seconds)
+        if outcome.verdict != "passed" and place < places.get(name, len(programs)):
+            places[name], found[name] = place, outcome
+        found[name] = found[name]._replace(seconds=slowest)
+    return {name: found[name] for name in problems}
+
+
+def graded(answering: Answering, problem: Problem, answer: Any) -> Outcome:
+    """Passed if every metric is whole."""
+    grades = answering.grade(problem, answer) if answering.grade else {}
+    low = {name: value for name, value in grades.items() if value < 1}
+    return Outcome("failed", ", ".join(f"{name} {value:.2f}" for name, value in low.items())) if low else PASSED
+
+
+def told(outcome: Outcome, known: str) -> dict[str, str]:
+    return {"verdict": outcome.verdict, "detail": outcome.detail, "known": known}

@@ -1,0 +1,184 @@
+"""What the stages generate and judge left on disk, and what contexts change: the part of the results about answers.
+
+A set of problems is told under its own name (`humaneval-40`), with the benchmark whose runs were its contexts beside
+it. A context is tested against none, by the same generator on the same problems: McNemar's test on the problems that
+only one of the two solves by its first sample, and the paired randomisation test on the headline, Holm-corrected over
+the contexts.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from coderet import paths
+from coderet.corpora import answered, store
+from coderet.metrics import significance
+from coderet.metrics.answers import mcnemar
+from coderet.params import answerer
+from coderet.records import DataError
+
+Json = Mapping[str, Any]
+NONE = "none"
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a context does to a set of problems, against none: means apart, problems won and lost, and their chances."""
+
+    value: float
+    p: float
+    gains: tuple[str, ...]
+    losses: tuple[str, ...]
+    mcnemar: float
+
+
+@dataclass(frozen=True)
+class Answerer:
+    """A generator with a context, and what it did on the problems of a benchmark."""
+
+    benchmark: str
+    context: str
+    generator: str
+    judged: Json
+    generated: Json
+    root: Path = Path()
+
+    @property
+    def name(self) -> str:
+        return answerer(self.context, self.generator)
+
+    @property
+    def run(self) -> str:
+        """The run that its context is taken of."""
+        return str(self.settings.get("run", ""))
+
+    @property
+    def settings(self) -> Json:
+        found: Json = self.generated.get("settings", {}).get("context", {})
+        return found
+
+    def metrics(self, posed: str) -> Json:
+        """Value, low and high of every metric on a set of problems, the headline first."""
+        found: Json = self.judged["datasets"][posed]["metrics"]
+        return found
+
+    def scores(self, posed: str) -> dict[str, dict[str, float]]:
+        """Every problem's values by metric, by its id."""
+        ids, values = store.read_scorecard(self.root / paths.scores(self.benchmark, self.name) / f"{posed}.arrow")
+        columns = {metric: each.tolist() for metric, each in values.items()}
+        return {own: {m: each[place] for m, each in columns.items()} for place, own in enumerate(ids.to_pylist())}
+
+    def samples(self, posed: str) -> pa.Table:
+        """The judged samples, with the columns of SAMPLES."""
+        folder = self.root / paths.scores(self.benchmark, self.name)
+        return answered.read(answered.samples_path(folder, posed), answered.SAMPLES)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Every answerer of the grid that there are results of, in the grid's order; what is not there is in missing."""
+
+    answerers: Sequence[Answerer] = ()
+    missing: Sequence[str] = ()
+    permutations: int = 10_000
+    seed: int = 0
+
+    @cached_property
+    def sets(self) -> list[tuple[str, str]]:
+        """The benchmark and the name of every set of problems."""
+        found = [(each.benchmark, posed) for each in self.answerers for posed in each.judged["datasets"]]
+        return list(dict.fromkeys(found))
+
+    def of(self, benchmark: str) -> list[Answerer]:
+        return [each for each in self.answerers if each.benchmark == benchmark]
+
+    def without_context(self, benchmark: str, generator: str) -> Answerer | None:
+        """The same generator without a context."""
+        found = (each for each in self.of(benchmark) if each.run == NONE and each.generator == generator)
+        return next(found, None)
+
+    def changes(self, posed: str, benchmark: str) -> dict[str, Change]:
+        """What each context changes on a set of problems, by the answerer's name."""
+        found: dict[str, Change] = {}
+        for generator in dict.fromkeys(each.generator for each in self.of(benchmark)):
+            plain = self.without_context(benchmark, generator)
+            others = [each for each in self.of(benchmark) if each.generator == generator and each is not plain]
+            if plain is None or not others:
+                continue
+            theirs = plain.scores(posed)
+            found |= _changes({each.name: each.scores(posed) for each in others}, theirs, self.permutations, self.seed)
+        return found
+
+
+def _changes(
+    ours: Mapping[str, Mapping[str, Mapping[str, float]]],
+    theirs: Mapping[str, Mapping[str, float]],
+    permutations: int,
+    seed: int,
+) -> dict[str, Change]:
+    metric = next(iter(next(iter(theirs.values()))))
+    values = np.array([each[metric] for each in theirs.values()])
+    columns, p = {}, []
+    for name, scores in ours.items():
+        if list(scores) != list(theirs):
+            raise DataError(f"{name} and its generator without context answered different problems; run: dvc repro")
+        columns[name] = np.array([each[metric] for each in scores.values()])
+        p.append(significance.paired_p_value([columns[name]], [values], permutations, seed))
+    corrected = significance.holm(p)
+    found = {}
+    for place, (name, own) in enumerate(columns.items()):
+        ids = list(theirs)
+        gains = tuple(ids[at] for at in np.flatnonzero((own >= 0.5) & (values < 0.5)))
+        losses = tuple(ids[at] for at in np.flatnonzero((own < 0.5) & (values >= 0.5)))
+        value = float((own - values).mean())
+        found[name] = Change(value, float(corrected[place]), gains, losses, mcnemar(len(gains), len(losses)))
+    return found
+
+
+def read_answers(
+    benchmarks: Sequence[str],
+    contexts: Sequence[str],
+    generators: Sequence[str],
+    *,
+    permutations: int = 10_000,
+    seed: int = 0,
+    root: Path = Path(),
+) -> Answers:
+    """The results of every generator with every context on every benchmark that is answered."""
+    answerers: list[Answerer] = []
+    missing: list[str] = []
+    for benchmark in benchmarks:
+        for generator in generators:
+            for context in contexts:
+                files = [paths.result(benchmark, answerer(context, generator), each) for each in ("judge", "generate")]
+                absent = [path.as_posix() for path in files if not (root / path).exists()]
+                missing += absent
+                if not absent:
+                    judged, generated = (store.read_json(root / path) for path in files)
+                    answerers.append(Answerer(benchmark, context, generator, judged, generated, root))
+    return Answers(answerers, missing, permutations, seed)
+
+
+def summary_rows(answers: Answers) -> Iterator[dict[str, Any]]:
+    """Rows of the summary: every metric of every answerer on every set of problems, under the set's own name."""
+    for each in answers.answerers:
+        for posed, part in each.judged["datasets"].items():
+            for metric, figure in part["metrics"].items():
+                yield {
+                    "system": each.name,
+                    "benchmark": each.benchmark,
+                    "dataset": posed,
+                    "metric": metric,
+                    "value": figure["value"],
+                    "low": figure["low"],
+                    "high": figure["high"],
+                    "queries": part["queries"],
+                    "mean": "queries",
+                    "source": "measured",
+                    "unit": "fraction",
+                }

@@ -1,0 +1,130 @@
+import base64
+import json
+import pickle
+import zlib
+
+import pytest
+
+from coderet.benchmarks import sandbox
+from coderet.benchmarks.answering import Answer, Document
+from coderet.benchmarks.answers import livecodebench as lcb
+from coderet.records import DataError
+
+
+def packed(tests):
+    return base64.b64encode(zlib.compress(pickle.dumps(json.dumps(tests)))).decode()
+
+
+STDIN = {
+    "question_content": "Double the number.",
+    "starter_code": "",
+    "public_test_cases": json.dumps([{"input": "2\n", "output": "4", "testtype": "stdin"}]),
+    "private_test_cases": packed([{"input": "-1\n", "output": "-2\n", "testtype": "stdin"}]),
+    "metadata": "{}",
+}
+CALL = {
+    "question_content": "Double each number.",
+    "starter_code": "class Solution:\n    def double(self, numbers: List[int]) -> List[int]:\n        ",
+    "public_test_cases": json.dumps([{"input": "[1, 2]", "output": "[2, 4]", "testtype": "functional"}]),
+    "private_test_cases": "[]",
+    "metadata": json.dumps({"func_name": "double"}),
+}
+
+
+def verdicts(problem, code, programs=lcb.programs):
+    found = dict(sandbox.run(programs(problem, Answer(code, "fence"))))
+    return [found[place].verdict for place in range(len(found))]
+
+
+def test_the_question_then_how_to_answer_it():
+    assert "standard input" in lcb.prompt(STDIN, [], "chat").after
+    parts = lcb.prompt(CALL, [Document("1", "f", "def f(): 0")], "chat")
+    assert "class Solution" in parts.after and parts.documents == ("def f(): 0",)
+    assert "# YOUR CODE HERE" in lcb.paper_prompt(STDIN, [], "chat").after
+
+
+def test_a_fenced_answer_keeps_its_lines_and_its_last_letters():
+    code = "def f(ans):\n    return ans\n"
+    assert lcb.paper_read(STDIN, f"Sure.\n```python\n{code}```", "chat").code == code
+    assert lcb.paper_read(STDIN, code, "chat").code == code
+
+
+def test_public_and_private_tests_judge_and_the_papers_public_ones_alone():
+    assert verdicts(STDIN, "print(2 * int(input()))") == ["passed", "passed"]
+    assert verdicts(STDIN, "print(abs(2 * int(input())))") == ["passed", "failed"]
+    assert verdicts(STDIN, "print(abs(2 * int(input())))", lcb.public_programs) == ["passed"]
+
+
+def test_a_program_may_read_all_at_once_and_end_itself():
+    main = "def main():\n    print(2 * int(sys.stdin.read()))\n"
+    code = f"import sys\n\n{main}\nif __name__ == '__main__':\n    sys.exit(main())"
+    assert verdicts(STDIN, code) == ["passed", "passed"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "class Solution:\n    def double(self, given: List[int]):\n        return [2 * each for each in given]",
+        "def double(numbers):\n    return tuple(2 * each for each in numbers)",
+    ],
+)
+def test_a_method_or_a_function_is_called_and_tuples_count_as_lists(code):
+    assert verdicts(CALL, code) == ["passed"]
+
+
+def test_an_early_exit_from_a_function_is_no_pass():
+    assert verdicts(CALL, "import os\n\ndef double(numbers):\n    os._exit(0)") == ["failed"]
+
+
+def test_the_function_is_that_of_the_starter_code_where_metadata_names_none():
+    code = "class Solution:\n    def double(self, numbers):\n        return [2 * each for each in numbers]"
+    assert verdicts(CALL | {"metadata": "{}"}, code) == ["passed"]
+
+
+@pytest.mark.parametrize(
+    ("found", "same"),
+    [("1 2 \n3\n\n", True), ("1.0 2\n3", True), ("1 2 3", False), ("1 2\n4", False), ("1 x\n3", False), ("", False)],
+)
+def test_lines_are_equal_but_for_blanks_or_the_same_numbers(found, same):
+    assert lcb.same_output(found, "1 2\n3") is same
+
+
+def test_a_pickle_that_is_more_than_a_text_is_refused():
+    evil = base64.b64encode(zlib.compress(pickle.dumps(print))).decode()
+    with pytest.raises(DataError, match="something else than one text"):
+        lcb.tests(STDIN | {"private_test_cases": evil})
+    with pytest.raises(DataError, match="cannot be unpacked"):
+        lcb.tests(STDIN | {"private_test_cases": "!!!"})
+
+
+def test_a_question_without_tests_has_no_program():
+    assert lcb.programs(STDIN | {"public_test_cases": "", "private_test_cases": ""}, Answer("x = 1", "fence")) == []
+
+
+def test_solutions_of_apps_pass_their_tests(real_data):
+    folders = sorted((real_data / "apps" / "train").iterdir())
+    assert len(folders) == 5
+    for folder in folders:
+        tests = json.loads((folder / "input_output.json").read_text())
+        name = tests.get("fn_name")
+        if name:
+            values = [each[0] if isinstance(each, list) and len(each) == 1 else each for each in tests["outputs"]]
+            cases = [
+                {
+                    "input": "\n".join(map(json.dumps, given)),
+                    "output": json.dumps(wanted),
+                    "testtype": "functional",
+                }
+                for given, wanted in zip(tests["inputs"], values, strict=True)
+            ]
+        else:
+            pairs = zip(tests["inputs"], tests["outputs"], strict=True)
+            cases = [{"input": given, "output": wanted, "testtype": "stdin"} for given, wanted in pairs]
+        problem = STDIN | {
+            "starter_code": f"def {name}(x):" if name else "",
+            "public_test_cases": json.dumps(cases),
+            "private_test_cases": "",
+        }
+        solution = json.loads((folder / "solutions.json").read_text())[0]
+        assert set(verdicts(problem, solution)) == {"passed"}, folder.name
+        assert "passed" not in verdicts(problem, f"def {name}(*given):\n    return None"), folder.name
