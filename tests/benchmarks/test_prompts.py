@@ -34,9 +34,7 @@ FREE = prompts.RESERVE["base"]
 
 def pack(window, documents=DOCUMENTS, budget=None, counter=None, what="it all"):
     counter = counter or prompts.Counter(Words())
-    return prompts.pack(
-        ASKING, "p/1", {"what": what}, documents, "base", counter, window=FREE + window, budget=budget
-    )
+    return prompts.pack(ASKING, "p/1", {"what": what}, documents, "base", counter, window=FREE + window, budget=budget)
 
 
 def test_what_fits_is_whole():
