@@ -85,9 +85,9 @@ def test_a_benchmark_without_problems_has_an_empty_folder_of_them(tmp_path):
     """DVC wants the output, and an empty folder adds nothing to the hash of the benchmarks."""
     store.write_benchmark(tmp_path / "b", [draft()])
     assert list((tmp_path / "b" / "problems").iterdir()) == []
-    with pytest.raises(DataError, match="poses no problems; take b out of grid.answered"):
+    with pytest.raises(DataError, match=r"poses no problems; take b out of grid.answered"):
         store.problem_sets(tmp_path / "b")
-    with pytest.raises(DataError, match="poses no problems called 'only'; it has: none"):
+    with pytest.raises(DataError, match=r"poses no problems called 'only'; it has: none"):
         store.read_problems(tmp_path / "b", "only")
 
 
