@@ -40,7 +40,7 @@ def pack(window, documents=DOCUMENTS, budget=None, counter=None, what="it all"):
 def test_what_fits_is_whole():
     packed = pack(14)
     assert packed.user == "with these: one\ntwo three\nfour | five six | seven do it all"
-    assert not packed.truncated and packed.tokens == FREE + 12
+    assert not packed.truncated and packed.tokens == FREE + 14
 
 
 def test_documents_are_cut_from_the_lowest_rank_and_by_whole_lines():

@@ -90,10 +90,12 @@ def pack(
     for number in (len(documents), 0):
         parts = answering.prompt(problem, documents[:number], layout)
         room = window - _question(parts, layout, counter)
+        if room < 0 and number:
+            continue
         if room < 0:
             raise DataError(
                 f"{name}: the question alone has {window - room} tokens and the window leaves it {window}; take a "
-                "generator with a longer window, or lower answering.new_tokens"
+                "generator with a longer window, or lower answering.sampling.max_new_tokens"
             )
         texts, kept = _fitting(parts, room if budget is None else min(room, budget), counter)
         if texts or not number:  # a prompt without documents reads otherwise
@@ -102,7 +104,8 @@ def pack(
     kept += [0] * (len(documents) - len(kept))
     shown = tuple(Shown(each.id, *both) for each, *both in zip(documents, tokens, kept, strict=True))
     context = parts.joiner.join(texts)
-    length = _question(parts, layout, counter) + sum(kept)
+    joiners = counter(parts.joiner) * max(0, len(texts) - 1)
+    length = _question(parts, layout, counter) + sum(kept) + joiners
     user = f"{parts.before}{context}{parts.after}"
     return Packed(parts.system, user, context, tuple(texts), parts.start, parts.stop, shown, length)
 
@@ -139,5 +142,7 @@ def whole_lines(text: str, tokens: int, counter: Counter) -> str:
     head = counter.tokenizer.cut(text, tokens)
     if len(head) >= len(text):
         return text
+    if text[len(head)] == "\n":
+        return head
     lines = head.rfind("\n")
     return head[:lines] if lines > 0 and head[:lines].strip() else head
