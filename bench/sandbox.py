@@ -27,7 +27,9 @@ def main() -> None:
     parser.add_argument("--programs", type=int, default=400)
     parser.add_argument("--processes", type=int, default=2)
     sizes = parser.parse_args()
-    report("plain processes, no wall, no proof, one at a time", plain(min(100, sizes.programs)), min(100, sizes.programs))
+    report(
+        "plain processes, no wall, no proof, one at a time", plain(min(100, sizes.programs)), min(100, sizes.programs)
+    )
     for level in sandbox.LEVELS:
         if lack := sandbox.available(level):
             print(f"{level}: not here: {lack}")

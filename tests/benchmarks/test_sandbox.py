@@ -20,7 +20,8 @@ SUM_CHECK = "assert plus(1, 2) == 3\nassert plus(5, -5) == 0\n"
 HARMLESS = Program(SUM, SUM_CHECK)
 ALONE = Program(
     SUM,
-    SUM_CHECK + "import os\nassert sorted(int(each) for each in os.listdir('/proc') if each.isdigit()) == [1, os.getpid()]\n"
+    SUM_CHECK
+    + "import os\nassert sorted(int(each) for each in os.listdir('/proc') if each.isdigit()) == [1, os.getpid()]\n"
     "assert os.listdir('.') == [] and {'warm', 'program'} <= set(os.listdir('/tmp')) and len(os.listdir('/tmp')) <= 3\n"
     "assert os.listdir('/dev/shm') == []",
 )  # passes where neither a process nor a file of another program is left
@@ -119,7 +120,7 @@ def test_files_lie_beside_the_program():
 
 @pytest.mark.parametrize("name", ["../x", "/x", "a/../../x", "."])
 def test_a_file_outside_the_folder_is_refused_before_anything_runs(name: str):
-    with pytest.raises(ValueError, match="without '..'"):
+    with pytest.raises(ValueError, match="wanted a relative path"):
         outcome(SUM, files={name: b""})
 
 
@@ -216,7 +217,8 @@ CHEATS = {
     "the child of a fork": EARLY.format("import os; os.fork() or os._exit(0); raise ValueError"),
     "atexit": "import atexit, os\natexit.register(os._exit, 0)\n" + WRONG,
     "an excepthook": "import sys, os\nsys.excepthook = lambda *_: os._exit(0)\n" + WRONG,
-    "a thread that ends the process": "import os, threading\nthreading.Thread(target=os._exit, args=(0,)).start()\n" + WRONG,
+    "a thread that ends the process": "import os, threading\nthreading.Thread(target=os._exit, args=(0,)).start()\n"
+    + WRONG,
     "no frames any more": EARLY.format("import sys; sys.setrecursionlimit(5); return plus(a, b)"),
     "the AssertionError": "import builtins\nclass AssertionError(BaseException): pass\n"
     "builtins.AssertionError = AssertionError\n" + WRONG,
@@ -264,7 +266,10 @@ def test_reaching_for_frames_is_refused(name: str):
     assert outcome(CHEATS[name]).verdict == "refused"
 
 
-NEAR = "import math\ndef near(a, b):\n    assert abs(a - b) < 1e-6\n    assert math.isclose(a, b)\n    assert len([a, b]) == 2\n"
+NEAR = (
+    "import math\ndef near(a, b):\n    assert abs(a - b) < 1e-6\n    assert math.isclose(a, b)\n"
+    "    assert len([a, b]) == 2\n"
+)
 NEAR_CHECK = NEAR + "near(plus(1, 2), 3)"
 
 
@@ -336,15 +341,18 @@ def loose(folder: Path) -> dict[str, str]:
         "print for ever": "while True: print('x' * 1000)",
         "print for ever and mind nothing": "while True:\n    try: print('x' * 1000)\n    except OSError: pass",
         "allocate": "x = []\nwhile True: x.append(bytearray(64 << 20))",
-        "allocate in many processes": "import os, time\nfor _ in range(6): os.fork()\nx = b'x' * (100 << 20); time.sleep(9)",
+        "allocate in many processes": "import os, time\nfor _ in range(6): os.fork()\n"
+        "x = b'x' * (100 << 20); time.sleep(9)",
         "fork bomb": "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass",
         "daemon": "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n"
-        f"        time.sleep(0.3); open({str(folder / 'kept')!r}, 'w').write('daemon'); time.sleep(100)\n    os._exit(0)",
+        f"        time.sleep(0.3); open({str(folder / 'kept')!r}, 'w').write('daemon'); time.sleep(100)\n"
+        f"    os._exit(0)",
         "delete": "import shutil\nfor each in ('/usr', '/etc', '/root', '/home', '/tmp', '/dev', '/proc', "
         f"{str(folder)!r}): shutil.rmtree(each, ignore_errors=True)",
         "delete by hand": f"import os; os.remove({str(folder / 'kept')!r})",
         "write outside": f"open({str(folder / 'kept')!r}, 'w').write('hurt')",
-        "write everywhere": "import os\nfor above, folders, names in os.walk('/'):\n    if above == '/proc': folders.clear()\n"
+        "write everywhere": "import os\nfor above, folders, names in os.walk('/'):\n"
+        "    if above == '/proc': folders.clear()\n"
         "    for name in [*names, 'new']:\n        try: open(os.path.join(above, name), 'a').write('hurt')\n"
         "        except OSError: pass",
         "socket": "import socket; socket.create_connection(('127.0.0.1', PORT), 1).send(b'out')",
@@ -353,20 +361,24 @@ def loose(folder: Path) -> dict[str, str]:
         "stop the parent": "import os, signal; os.kill(os.getppid(), signal.SIGSTOP)",
         "kill all": "import os, signal; os.kill(-1, signal.SIGKILL)",
         "kill the group": "import os, signal; os.killpg(0, signal.SIGKILL)",
-        "fill the disk": "n = 0\nwhile True:\n    n += 1\n    with open(f'/tmp/{n}', 'wb') as f: f.write(bytes(32 << 20))",
+        "fill the disk": "n = 0\nwhile True:\n    n += 1\n"
+        "    with open(f'/tmp/{n}', 'wb') as f: f.write(bytes(32 << 20))",
         "fill it with names": "n = 0\nwhile n < 20000:\n    n += 1\n    open(f'{n}', 'w').close()",
         "a deep folder": "import os\nfor _ in range(1500): os.mkdir('d'); os.chdir('d')",
         "a closed folder": "import os; os.makedirs('a/b'); open('a/b/c', 'w'); os.chmod('a/b', 0); os.chmod('a', 0)",
-        "sleep through signals": "import signal, time\nfor each in range(1, 32):\n    try: signal.signal(each, signal.SIG_IGN)\n"
+        "sleep through signals": "import signal, time\nfor each in range(1, 32):\n"
+        "    try: signal.signal(each, signal.SIG_IGN)\n"
         "    except OSError: pass\nwhile True: pass",
         "change the clock": "import time; time.clock_settime(time.CLOCK_REALTIME, 0)",
-        "change the environment": "import os; os.environ['PATH'] = os.environ['PYTHONPATH'] = '/nowhere'; os.environ.clear()",
+        "change the environment": "import os; os.environ['PATH'] = os.environ['PYTHONPATH'] = "
+        "'/nowhere'; os.environ.clear()",
         "change the limits": "import resource; resource.setrlimit(resource.RLIMIT_AS, (-1, -1))",
         "change the user": "import os; os.setuid(0)",
         "mount": "import subprocess; subprocess.run(['mount', '-o', 'remount,rw', '/usr'], check=True)",
         "read the secrets": "print(open('/etc/shadow').read())",
         "change the modules": "import sys; sys.modules.clear(); import os",
-        "crash": "import sys; sys.setrecursionlimit(1 << 30)\nclass A:\n    def __repr__(self): return repr([self])\nrepr(A())",
+        "crash": "import sys; sys.setrecursionlimit(1 << 30)\nclass A:\n"
+        "    def __repr__(self): return repr([self])\nrepr(A())",
         "a broken error": "class E(Exception):\n    def __str__(self): raise E\nraise E",
         "odd output": "import sys; sys.stdout.buffer.write(bytes(range(256))); print('\\ud800')",
     }
@@ -446,7 +458,9 @@ def test_what_wants_to_hurt_has_its_verdict(name: str, verdict: str, felt: dict[
     assert felt[name].outcome.verdict == verdict, felt[name].outcome
 
 
-@pytest.mark.parametrize("name", ["loop", "fork bomb", "daemon", "kill all", "print for ever", "fill the disk", "crash"])
+@pytest.mark.parametrize(
+    "name", ["loop", "fork bomb", "daemon", "kill all", "print for ever", "fill the disk", "crash"]
+)
 def test_programs_that_run_beside_one_that_wants_to_hurt_pass(name: str, tmp_path: Path):
     hostile = Program(loose(tmp_path)[name] + "\n" + WRONG, SUM_CHECK, seconds=1, memory=256 << 20)
     many = "import os\nfor _ in range(20):\n    if os.fork() == 0: os._exit(0)\n" + SUM
@@ -455,7 +469,10 @@ def test_programs_that_run_beside_one_that_wants_to_hurt_pass(name: str, tmp_pat
 
 
 def test_the_world_of_a_program_is_empty_and_read_only(wall: sandbox.Level):
-    source = "import os\nprint(sorted(os.listdir('/home') if os.path.exists('/home') else []), os.listdir('.'), dict(os.environ))"
+    source = (
+        "import os\nprint(sorted(os.listdir('/home') if os.path.exists('/home') else []), "
+        "os.listdir('.'), dict(os.environ))"
+    )
     found = outcomes([Program(source, "1", stdin="")], level=wall)[0]
     assert found.verdict == "passed" and found.output.startswith("[] [] {")
     assert not [name for name in os.environ if name.startswith("PYTEST") and name in found.output]
@@ -476,7 +493,9 @@ def test_a_normal_user_has_the_same_walls(wall: sandbox.Level):
             os.setresuid(65534, 65534, 65534)
             hostile = ["import os, signal; os.kill(os.getppid(), signal.SIGKILL)\n", "open('/usr/hurt', 'w')\n"]
             hostile += ["import os\nwhile True:\n    try: os.fork()\n    except OSError: pass\n"]
-            programs = [each for source in hostile for each in (Program(source + WRONG, SUM_CHECK, seconds=1), HARMLESS)]
+            programs = [
+                each for source in hostile for each in (Program(source + WRONG, SUM_CHECK, seconds=1), HARMLESS)
+            ]
             found = outcomes(programs, level=wall, interpreters={"": python})
             os.write(write, json.dumps([each.verdict for each in found]).encode())
         except BaseException as error:
@@ -524,10 +543,13 @@ def warm_parents() -> list[str]:
 def test_the_reference_of_every_humaneval_problem_passes(real_data: Path):
     rows = read(real_data / "humaneval" / "HumanEval.jsonl.gz")
     programs = [
-        Program(row["prompt"] + row["canonical_solution"], f"{row['test']}\ncheck({row['entry_point']})") for row in rows
+        Program(row["prompt"] + row["canonical_solution"], f"{row['test']}\ncheck({row['entry_point']})")
+        for row in rows
     ]
     assert {each.verdict for each in outcomes(programs, 2)} == {"passed"} and len(programs) == 164
-    nothing = [Program(row["prompt"] + "    return None\n", each.check) for row, each in zip(rows, programs, strict=True)]
+    nothing = [
+        Program(row["prompt"] + "    return None\n", each.check) for row, each in zip(rows, programs, strict=True)
+    ]
     assert {each.verdict for each in outcomes(nothing, 2)} == {"failed"}
 
 

@@ -1,10 +1,10 @@
 """Programs that models wrote, run where they cannot hurt, and what became of them.
 
 Every program runs in a process of its own that a warm parent forks (`warm`), behind the strongest wall the machine
-allows (`containment`); `strongest()` names it, and results carry the name. It has no network, an empty read-only world but
-for a folder in memory that is gone afterwards, no input but its own, limits on processor time, wall time, memory, file
-size, output and the number of its processes; seeds are fixed and nothing of our environment is to be seen. When it has
-ended, so have all processes that it started.
+allows (`containment`); `strongest()` names it, and results carry the name. It has no network, an empty read-only world
+but for a folder in memory that is gone afterwards, no input but its own, limits on processor time, wall time, memory,
+file size, output and the number of its processes; seeds are fixed and nothing of our environment is to be seen. When it
+has ended, so have all processes that it started.
 
 **A pass is proved.** Status 0 says nothing: only a proof, which the answer cannot know and which is given after the
 check has run to its end, is a pass. The check comes to the process when the answer has run, only once, and runs with
@@ -16,10 +16,10 @@ sleeps.
 
 What this does not protect from: an answer whose results compare equal to everything; names other than builtins that a
 check takes from the answer; a function exchanged during the check and put back before its end, or exchanged for another
-of the same library; an answer that studied
-this package and finds a way to its own process's memory that raises no audit event; a pytest plugin that looks for the
-proof; other commands, which pass by status 0; holes in the kernel. Behind `limits` also the network, reading files, and,
-run by a normal user, writing all that the user may write.
+of a library where the check does not name it; an answer that studied this package and finds a way to its own process's
+memory that raises no audit event; a pytest plugin that looks for the proof; other commands, which pass by status 0;
+holes in the kernel. Behind `limits` also the network, reading files, and, run by a normal user, writing all that the
+user may write and processes that outlive the one that judges them.
 """
 
 import math
@@ -59,7 +59,9 @@ def run(
     suite = (interpreters or {}).get("") or interpreter("")
     wall = level or strongest(suite)
     if level and (lack := available(level, suite)):
-        raise SandboxError(f"the wall {level} cannot be had here: {lack}; leave the level out for the strongest there is")
+        raise SandboxError(
+            f"the wall {level} cannot be had here: {lack}; leave the level out for the strongest there is"
+        )
     todo: dict[Warmth, list[int]] = {}
     for place, program in enumerate(programs):
         for name in program.files:
@@ -123,7 +125,10 @@ def in_lanes(
                 if parent is None or wanted != warmth:
                     if parent is not None:
                         parent.close()
-                    parent, warmth = Parent(wall, Place(wanted.interpreter, wanted.tree, number), wanted.modules), wanted
+                    parent, warmth = (
+                        Parent(wall, Place(wanted.interpreter, wanted.tree, number), wanted.modules),
+                        wanted,
+                    )
                 results.put((place, outcome(programs[place], parent)))
         except BaseException as error:
             results.put(error)

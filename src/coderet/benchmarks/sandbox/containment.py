@@ -2,7 +2,7 @@
 
 `bubblewrap`: name spaces of its own by `bwrap`: no network, no process but its own, a world that is empty but for
 system libraries and the interpreter, read-only, and two small folders in memory. `namespaces`: the same made by
-`enclosing`, where bwrap is not installed and the kernel lets us. `limits`: neither; the program sees the machine's files
+`enclosing`, where bwrap is not installed and the kernel lets us. `limits`: neither; programs see the machine's files
 with the rights of a user that owns nothing (started as root) or with ours, and has the network: only for answers that
 one would run by hand.
 
@@ -60,8 +60,8 @@ def start(level: Level, place: Place, modules: Sequence[str]) -> Start:
     root = os.geteuid() == 0
     if level == "limits" and root and not readable_by_all(place.interpreter):
         raise SandboxError(
-            f"{place.interpreter} lies in a folder that only root may read, and neither bubblewrap nor name spaces are to"
-            " be had; install bubblewrap, or an interpreter that all users may read, or run this as a normal user"
+            f"{place.interpreter} lies in a folder that only root may read, and neither bubblewrap nor name spaces are"
+            " to be had; install bubblewrap, or an interpreter that all users may read, or run this as a normal user"
         )
     folder = Path(tempfile.mkdtemp(prefix="coderet-")) if level == "limits" else None
     writable = "/tmp" if folder is None else str(folder)

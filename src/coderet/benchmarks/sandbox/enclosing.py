@@ -1,10 +1,11 @@
 """Name spaces and an empty world around a command, for where bubblewrap is not installed.
 
-Run alone: `python -I enclosing.py WORLD COMMAND...`. Makes name spaces for mounts, processes, network, IPC and names (and
-users, unless started as root), builds the world out of mounts over a folder, all of it read-only but the folders
+Run alone: `python -I enclosing.py WORLD COMMAND...`. Makes name spaces for mounts, processes, network, IPC and names
+(and users, unless started as root), builds the world out of mounts over a folder, all of it read-only but the folders
 in memory that it names, makes that the root, and becomes the command as process 1 of its own.
 """
 
+import contextlib
 import ctypes
 import json
 import os
@@ -37,8 +38,8 @@ def main():
     call("unshare", flags | (0 if world["root"] else NEW_USERS))
     if not world["root"]:
         write("/proc/self/setgroups", "deny")
-        write("/proc/self/uid_map", "%d %d 1" % (uid, uid))
-        write("/proc/self/gid_map", "%d %d 1" % (gid, gid))
+        write("/proc/self/uid_map", f"{uid} {uid} 1")
+        write("/proc/self/gid_map", f"{gid} {gid} 1")
     pid = os.fork()
     if pid:
         os.close(0)
@@ -107,7 +108,7 @@ def devices(path):
         open(os.path.join(path, name), "a").close()
         call("mount", ("/dev/" + name).encode(), os.path.join(path, name).encode(), None, BIND, None)
     for number, name in enumerate(("stdin", "stdout", "stderr")):
-        os.symlink("/proc/self/fd/%d" % number, os.path.join(path, name))
+        os.symlink(f"/proc/self/fd/{number}", os.path.join(path, name))
     os.symlink("/proc/self/fd", os.path.join(path, "fd"))
 
 
@@ -124,10 +125,8 @@ def loopback_up():
 
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as each:
         request = struct.pack("16sH14s", b"lo", 1 | 64, b"")
-        try:
+        with contextlib.suppress(OSError):
             fcntl.ioctl(each, 0x8914, request)
-        except OSError:
-            pass
 
 
 def write(path, text):
@@ -142,7 +141,7 @@ def call(name, *arguments):
 
 def failed(name):
     number = ctypes.get_errno()
-    sys.exit("%s: %s" % (name, os.strerror(number)))
+    sys.exit(f"{name}: {os.strerror(number)}")
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ class Parent:
     def begin(self) -> None:
         started = containment.start(self.level, self.place, self.modules)
         self.folder, self.user = started.folder, started.user
-        self.errors = tempfile.TemporaryFile()
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
         if self.folder is not None:
             (self.folder / "warm").mkdir()
         self.process = subprocess.Popen(
@@ -89,7 +89,9 @@ class Parent:
             self.errors.seek(0)
             said = self.errors.read().decode("utf-8", "replace").strip()[-500:]
             self.close()
-            raise SandboxError(f"no warm parent behind {self.level} with {self.place.interpreter}: {said or error}") from None
+            raise SandboxError(
+                f"no warm parent behind {self.level} with {self.place.interpreter}: {said or error}"
+            ) from None
 
     def send(self, job: dict[str, Any], until: float) -> None:
         assert self.process and self.process.stdin
@@ -134,9 +136,10 @@ class Parent:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         with contextlib.suppress(TimeoutError):  # its name space ends a moment after the process that made it
-            until = time.monotonic() + PATIENCE
-            while not ready(select.POLLIN, process.stdout.fileno(), until) and os.read(process.stdout.fileno(), 1 << 16):
-                pass
+            until, said = time.monotonic() + PATIENCE, b"more"
+            while said:
+                ready(select.POLLIN, process.stdout.fileno(), until)
+                said = os.read(process.stdout.fileno(), 1 << 16)
         while self.user is not None and (left := processes_of(self.user)):
             for each in left:
                 with contextlib.suppress(ProcessLookupError):

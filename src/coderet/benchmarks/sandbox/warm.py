@@ -12,13 +12,13 @@ answer reaches for frames, the collector, raw memory or tracing.
 import _signal
 import atexit
 import builtins
+import contextlib
 import ctypes
 import dis
 import errno
 import functools
 import gc
 import importlib
-import io
 import json
 import linecache
 import marshal
@@ -178,6 +178,7 @@ class Known:
                 own = isinstance(value, type) and value.__flags__ & HEAP_TYPE and value not in classes
                 if own and str(value.__module__).partition(".")[0] == package:
                     classes[value] = dict(vars(value))
+        seed()
         gc.collect()
         gc.freeze()
 
@@ -225,7 +226,11 @@ class Known:
                     value = inside.get(key)
                     if own(key, value):
                         continue
-                    if key in held and value is not held[key] and (callable(held[key]) or hasattr(held[key], "__get__")):
+                    if (
+                        key in held
+                        and value is not held[key]
+                        and (callable(held[key]) or hasattr(held[key], "__get__"))
+                    ):
                         setattr(kind, key, held[key])
                     elif key not in held and callable(value) and any(key in vars(base) for base in kind.__mro__[1:]):
                         delattr(kind, key)
@@ -247,6 +252,16 @@ class Known:
         if kind is types.BuiltinFunctionType:
             return False
         return (value if isinstance(value, type) else kind).__module__ not in ("answer", "__main__")
+
+
+def seed():
+    """Fix the random numbers of libraries here, where it costs once: children start from what their parent has."""
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(0)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(0)
+    if "tensorflow" in sys.modules:
+        sys.modules["tensorflow"].random.set_seed(0)
 
 
 def compiled(check):
@@ -286,7 +301,7 @@ def judged(job, settings, known):
     report, report_out = os.pipe()
     ask, ask_out = os.pipe()
     everything(proof, job["proof"])
-    size = int(open("/proc/self/statm").read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    size, _ = held_by("self")
     limits = {
         "RLIMIT_CORE": (0, 0),
         "RLIMIT_CPU": (-int(-job["seconds"] // 1), -int(-job["seconds"] // 1) + 1),
@@ -325,11 +340,11 @@ def judged(job, settings, known):
     while ended is None:
         left = began + wall - time.monotonic()
         if left <= 0:
-            ended = "timeout", "ran for %.0f seconds" % wall
+            ended = "timeout", f"ran for {wall:.0f} seconds"
             break
         ready = [each for each, _ in waiting.poll(max(1, min(TICK, left) * 1000))]
         if not ready and time.monotonic() - began > TICK:
-            ended = memory_spent(pid, job["memory"], settings)
+            ended = memory_spent(job["memory"], settings)
         if report in ready:
             part = os.read(report, 1 << 16)
             told += part[: (1 << 16) - len(told)]
@@ -356,10 +371,8 @@ def judged(job, settings, known):
         kill(pid)
     _, status, spent = os.wait4(pid, 0)
     os.set_blocking(report, False)
-    try:
+    with contextlib.suppress(BlockingIOError):
         told += os.read(report, 1 << 16)
-    except BlockingIOError:
-        pass
     stragglers(settings)
     output = content_of(files["stdout"], OUTPUT_BYTES + 1)
     errors = content_of(files["stderr"], OUTPUT_BYTES)
@@ -421,7 +434,7 @@ def surroundings(folder):
 def become(job, proof, report):
     """The command in the place of this process."""
     if job["pytest"]:
-        os.environ["CODERET_PROOF"] = "%d,%d" % (proof, report)
+        os.environ["CODERET_PROOF"] = f"{proof},{report}"
         os.environ["PYTHONPATH"] = os.path.dirname(__file__)
         os.environ["PYTEST_ADDOPTS"] = "-p proving"
         os.set_inheritable(proof, True)
@@ -435,18 +448,13 @@ def become(job, proof, report):
 def trial(job, known, proof, report, ask, check, folder):
     """The answer, then the check, then the proof. What comes back through `report` without the proof is no pass."""
     for target, name in enumerate(("stdin", "stdout", "stderr")):
-        stream = io.open(target, "r" if target == 0 else "w", encoding="utf-8", errors="surrogateescape", closefd=False)
+        mode = "r" if target == 0 else "w"
+        stream = open(target, mode, encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115
         setattr(sys, name, stream)
-        setattr(sys, "__%s__" % name, stream)
+        setattr(sys, f"__{name}__", stream)
     sys.argv[:] = ["answer.py"]
     sys.path.insert(0, folder)
-    random.seed(0)
-    if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed(0)
-    if "torch" in sys.modules:
-        sys.modules["torch"].manual_seed(0)
-    if "tensorflow" in sys.modules:
-        sys.modules["tensorflow"].random.set_seed(0)
+    random.seed(0)  # in the child, for a fork shuffles it
     own = sys.modules["__main__"]
     answer = types.ModuleType("answer" if job["check"] is not None else "__main__")
     names = vars(answer)
@@ -463,13 +471,15 @@ def trial(job, known, proof, report, ask, check, folder):
         end(1)
     streams = sys.stdout, sys.stderr
     try:
-        write(report, read(proof, PROOF_BYTES) + ran(code, names, wanted, tested, known, proof, ask, check, read, write))
+        write(
+            report, read(proof, PROOF_BYTES) + ran(code, names, wanted, tested, known, proof, ask, check, read, write)
+        )
         status = 0
     except BaseException as error:
         status = 1
         if not wanted and isinstance(error, SystemExit):
             status = 0 if error.code in (None, 0) else 1
-            write(report, NO_PROOF + json.dumps(["ended", "exit status %r" % (error.code,)]).encode("ascii"))
+            write(report, NO_PROOF + json.dumps(["ended", f"exit status {error.code!r}"]).encode("ascii"))
         else:
             write(report, NO_PROOF + described(error))
     del own
@@ -512,7 +522,9 @@ def checked(own, restore, code):
     used = {name for each in codes(code) for name in each.co_names}
     packages = {name.partition(".")[0] for name in used | imported(code)}
     packages |= {
-        value.__name__.partition(".")[0] for name, value in own.items() if name in used and type(value) is types.ModuleType
+        value.__name__.partition(".")[0]
+        for name, value in own.items()
+        if name in used and type(value) is types.ModuleType
     }
     restore(packages, used)
     exec(code, own)
@@ -589,7 +601,7 @@ def described(error):
     try:
         for frame, line in traceback.walk_tb(error.__traceback__):
             if frame.f_code.co_filename in ("<answer>", "<check>"):
-                where = "%s line %d, in %s: " % (frame.f_code.co_filename[1:-1], line, frame.f_code.co_name)
+                where = f"{frame.f_code.co_filename[1:-1]} line {line}, in {frame.f_code.co_name}: "
     except BaseException:
         pass
     verdict = "failed"
@@ -605,7 +617,7 @@ def described(error):
         verdict = "refused"
     detail = where + last_line(error)
     if isinstance(error, SystemExit):
-        detail = where + "ended before the check had: SystemExit(%r)" % (error.code,)
+        detail = where + f"ended before the check had: SystemExit({error.code!r})"
     return json.dumps([verdict, detail[-DETAIL_CHARACTERS:]]).encode("ascii")
 
 
@@ -627,8 +639,8 @@ def verdict_of(job, told, asked, status, spent, output, errors):
     last = (errors if job["command"] is None else output + b"\n" + errors).decode("utf-8", "replace").strip()
     last = last[-DETAIL_CHARACTERS:]
     limit = -int(-job["seconds"] // 1)
-    if code in (-signal.SIGXCPU, -signal.SIGKILL) and seconds > limit - 0.5 or seconds > limit + 0.5:
-        return "timeout", "used %.1f seconds of processor time" % seconds
+    if (code in (-signal.SIGXCPU, -signal.SIGKILL) and seconds > limit - 0.5) or seconds > limit + 0.5:
+        return "timeout", f"used {seconds:.1f} seconds of processor time"
     message = []
     if told and not proven:
         try:
@@ -644,13 +656,13 @@ def verdict_of(job, told, asked, status, spent, output, errors):
     if code < 0:
         if b"bad_alloc" in errors or b"MemoryError" in errors or b"out of memory" in errors:
             return "memory", last
-        name = signal.Signals(-code).name if -code in set(signal.Signals) else "signal %d" % -code
-        return "failed", ("ended by %s\n%s" % (name, last)).strip()
+        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+        return "failed", f"ended by {name}\n{last}".strip()
     if job["command"] is not None:
         if message:
             return "failed", message[1]
         if code:
-            return "failed", ("status %d\n%s" % (code, last)).strip()
+            return "failed", f"status {code}\n{last}".strip()
         if job["pytest"] and not proven:
             return "failed", "ended before the tests had"
         return "passed", ""
@@ -658,15 +670,15 @@ def verdict_of(job, told, asked, status, spent, output, errors):
         if message and message[0] != "ended":
             return message[0], message[1]
         if code:
-            return "failed", (message[1] if message else "status %d\n%s" % (code, last)).strip()
+            return "failed", (message[1] if message else f"status {code}\n{last}").strip()
         if len(output) > OUTPUT_BYTES:
-            return "failed", "wrote more than %d bytes" % OUTPUT_BYTES
+            return "failed", f"wrote more than {OUTPUT_BYTES} bytes"
         return "passed", ""
     if proven:
         return ("passed", "") if asked else ("refused", "proved what was not checked")
     if message:
         return "failed" if message[0] == "ended" else message[0], message[1]
-    return "failed", ("ended before the check had, with status %d\n%s" % (code, last)).strip()
+    return "failed", f"ended before the check had, with status {code}\n{last}".strip()
 
 
 def content_of(file, most):
@@ -683,19 +695,21 @@ def content_of(file, most):
 # What a program started: it must not outlive it, nor take all memory by being many.
 
 
-def memory_spent(pid, memory, settings):
-    page = os.sysconf("SC_PAGE_SIZE")
-    total = 0
-    for each in processes_of(settings):
-        try:
-            with open("/proc/%d/statm" % each) as file:
-                fields = file.read().split()
-        except (OSError, ValueError):
-            continue
-        total += (int(fields[1]) - int(fields[2])) * page if each != pid else int(fields[1]) * page
-    own = int(open("/proc/self/statm").read().split()[1]) * page
-    if total > own + memory:
-        return "memory", "its processes held %d MiB" % (total >> 20)
+def held_by(process):
+    """Bytes of a process: what it may address, and what it holds for itself; nothing if it has ended."""
+    try:
+        with open(f"/proc/{process}/statm") as file:
+            fields = [int(each) * os.sysconf("SC_PAGE_SIZE") for each in file.read().split()]
+    except (OSError, ValueError):
+        return 0, 0
+    return fields[0], fields[1] - fields[2]
+
+
+def memory_spent(memory, settings):
+    own = held_by("self")[1]  # which every fork of this one shows as its own
+    total = sum(max(0, held_by(each)[1] - own) for each in processes_of(settings))
+    if total > memory:
+        return "memory", f"its processes held {total >> 20} MiB"
     with open("/proc/meminfo") as file:
         for line in file:
             if line.startswith("MemAvailable:") and int(line.split()[1]) << 10 < SPARE_MEMORY:
@@ -712,7 +726,7 @@ def processes_of(settings):
     for each in os.listdir("/proc"):
         if each.isdigit():
             try:
-                with open("/proc/%s/stat" % each) as file:
+                with open(f"/proc/{each}/stat") as file:
                     parents[int(each)] = int(file.read().rpartition(")")[2].split()[1])
                 if settings["uid"] is not None and os.stat("/proc/" + each).st_uid == settings["uid"]:
                     found.add(int(each))
@@ -726,19 +740,15 @@ def processes_of(settings):
 
 
 def kill(pid):
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
 
 
 def stragglers(settings):
     """End and reap what is left. In a name space of its own all at once; elsewhere until nobody is found."""
     if os.getpid() == 1:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.kill(-1, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         reap(os.WNOHANG if not processes_of(settings) else 0)
         return
     until = time.monotonic() + 10
