@@ -18,7 +18,7 @@ PROMPTS = [Prompt("a"), Prompt("b"), Prompt("c")]
 class Echo:
     """Answers with prompt and sample, the last first; dies before the prompts in `fatal` and fails at `failing`."""
 
-    layout, window, identity = "chat", 100, "e" * 64
+    layout, window, identity, template_tokens = "chat", 100, "e" * 64, 0
 
     def __init__(self, fatal: str = "", failing: str = "") -> None:
         self.fatal, self.failing, self.asked = fatal, failing, []

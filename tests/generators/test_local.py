@@ -184,3 +184,10 @@ def test_a_model_that_is_prepared_is_loaded_from_its_copy(tiny, tmp_path):
     loaded = generators.load(folder, "local", {"precision": "fp32", "window": 100})
     assert loaded.window == 100 and loaded.identity == Local(tiny, precision="fp32").identity
     assert json.loads((folder / "generator.json").read_text())["fit"]["source"] == pin
+
+
+def test_what_the_template_puts_around_a_prompt_is_counted(local):
+    # user : </s> return :
+    assert local.template_tokens == 5
+    prompt = Prompt("sort a list")
+    assert len(local._wording.ids(prompt)) == local.template_tokens + local.count_tokens(prompt.user)

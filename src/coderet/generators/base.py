@@ -68,6 +68,11 @@ class Generator(Protocol):
     @property
     def identity(self) -> str: ...
 
+    @property
+    def template_tokens(self) -> int:
+        """Tokens that stand around a prompt's own parts."""
+        ...
+
     def count_tokens(self, text: str) -> int:
         """Of a text that stands inside a prompt."""
         ...

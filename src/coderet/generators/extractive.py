@@ -23,7 +23,7 @@ class Extractive:
 
     def __init__(self, *, layout: Layout = "chat", window: int = 1_000_000) -> None:
         check_range("window", window, 1)
-        self.layout, self.window = layout, window
+        self.layout, self.window, self.template_tokens = layout, window, 0
         self.identity = hashlib.sha256(f"extractive 1 {layout}".encode()).hexdigest()
 
     @classmethod

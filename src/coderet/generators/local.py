@@ -117,6 +117,10 @@ class Local:
         """Numbers in the model."""
         return sum(weights.numel() for weights in self._model.parameters())
 
+    @property
+    def template_tokens(self) -> int:
+        return self._wording.template_tokens
+
     def count_tokens(self, text: str) -> int:
         return self._wording.count_tokens(text)
 

@@ -189,6 +189,11 @@ class OpenAI:
         cost = self.ledger.cost(mine.tokens, mine.written)
         return told if cost is None else told | {"api_cost": cost}
 
+    @property
+    def template_tokens(self) -> int:
+        """At most, where the server's template has no system message of its own."""
+        return 2 * MARKS if self.layout == "chat" else MARKS
+
     def count_tokens(self, text: str) -> int:
         return self._counter.cut([text], None)[0].tokens - self._marks if text else 0
 

@@ -111,6 +111,10 @@ class Vllm:
         """Of the model's files or its commit, the layout, and how it is computed."""
         return hashlib.sha256(json.dumps(["vllm", *self._facts, self.layout]).encode()).hexdigest()
 
+    @property
+    def template_tokens(self) -> int:
+        return self._wording.template_tokens
+
     def count_tokens(self, text: str) -> int:
         return self._wording.count_tokens(text)
 
@@ -121,7 +125,8 @@ class Vllm:
         """All prompts wait in vLLM's own queue; each is given as soon as it is done."""
         from vllm import SamplingParams
 
-        engine, stops = self._llm.llm_engine, {}
+        engine = self._llm.llm_engine
+        stops: dict[int, list[str]] = {}
         for place, prompt in enumerate(prompts):
             ids = self._wording.ids(prompt)
             if not 0 < len(ids) < self.window:
@@ -130,7 +135,7 @@ class Vllm:
                     f"{self.window} and a completion needs room; pack it with a smaller budget"
                 )
             stops[place] = list(dict.fromkeys((*prompt.stop, *sampling.stop)))
-            drawn = {} if sampling.greedy else {"top_p": sampling.top_p, "seed": prompt.seed(sampling)}
+            drawn: dict[str, Any] = {} if sampling.greedy else {"top_p": sampling.top_p, "seed": prompt.seed(sampling)}
             wanted = SamplingParams(
                 temperature=sampling.temperature,
                 top_k=sampling.top_k or -1,

@@ -57,6 +57,11 @@ class Wording:
         known, both = self._decoded(tail), self._decoded([*tail, *ids])
         return both[len(known) :] if both.startswith(known) else self._decoded(ids)
 
+    @property
+    def template_tokens(self) -> int:
+        """What the template, its own system message included, puts around a prompt without one."""
+        return len(self.ids(Prompt("")))
+
     def count_tokens(self, text: str) -> int:
         return len(self._encoded(text).ids)
 
