@@ -10,6 +10,8 @@ from coderet.records import DataError
 class Words:
     """A token is a word; counts how often it is asked."""
 
+    template_tokens = 3
+
     def __init__(self):
         self.asked = []
 
@@ -29,7 +31,7 @@ def prompt(problem, documents, layout):
 
 ASKING = Answering(prompt=prompt, read=lambda problem, completion, layout: Answer(completion, "no fence"))
 DOCUMENTS = [Document("a", "", "one\ntwo three\nfour"), Document("b", "", "five six"), Document("c", "", "seven")]
-FREE = prompts.RESERVE["base"]
+FREE = prompts.RESERVE + Words.template_tokens
 
 
 def pack(window, documents=DOCUMENTS, budget=None, counter=None, what="it all"):
