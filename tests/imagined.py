@@ -134,6 +134,7 @@ def write_params(root, project):
     raw["compare"]["baseline"] = "plain"
     raw["grid"] |= {
         "benchmarks": list(BENCHMARKS),
+        "answered": [],
         "trained": ["learned"],
         "untrained": ["plain"],
         "retrievers": list(RETRIEVERS),

@@ -33,7 +33,9 @@ def posed(tmp_path):
 def run_of(dataset, *ranked):
     ids = dataset.corpus.ids.to_pylist()
     rows = np.array([[ids.index(each) for each in hits] for hits in ranked])
-    return Run.of(dataset.corpus, dataset.queries.ids, rows, -np.arange(rows.shape[1], dtype=float) * np.ones(rows.shape))
+    return Run.of(
+        dataset.corpus, dataset.queries.ids, rows, -np.arange(rows.shape[1], dtype=float) * np.ones(rows.shape)
+    )
 
 
 def shown(found):
@@ -57,7 +59,9 @@ def test_the_judgements_are_a_run_by_grade_and_no_hits_are_one_too(posed):
 
 def test_a_document_is_cut_to_its_first_whole_lines(posed):
     dataset, problems = posed
-    taken = contexts.taken(3, "kept", {"kind": "tokens", "size": 4, "tokenizer": "whitespace", "first_only": True}, "first")
+    taken = contexts.taken(
+        3, "kept", {"kind": "tokens", "size": 4, "tokenizer": "whitespace", "first_only": True}, "first"
+    )
     (first, *_) = contexts.contexts(dataset, run_of(dataset, "cab", "bac"), problems, taken)
     assert [each.id for each in first] == ["c#L1-L3", "a#L1-L1", "b#L1-L4"]
     assert first[0].text == "nothing\nto\nsee\n"

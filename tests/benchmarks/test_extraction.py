@@ -16,7 +16,7 @@ F = "def f(x):\n    return x"
         (f"````python\n{F}\n````", F, "fence"),
         (f"```\n{F}\n```", F, "bare fence"),  # T3: ten characters were cut, whatever the label
         (f"``` \n{F}\n```", F, "bare fence"),
-        (f"```python\r\ndef f(x):\r\n    return x\r\n```", F, "fence"),
+        ("```python\r\ndef f(x):\r\n    return x\r\n```", F, "fence"),
         (f"Sure! Here it is:\n\n```python\n{F}\n```\n\nIt returns x.", F, "fence"),
         (f"Sure! Here it is: ```python\n{F}\n```", F, "fence"),
         (f"```python\n{F}\n```<|im_end|>\n<|im_start|>user", F, "fence"),
@@ -38,7 +38,9 @@ def test_code_is_found_wherever_it_stands(completion, code, form):
 
 
 def test_of_several_blocks_the_one_that_defines_what_is_wanted_is_taken():
-    completion = f"First a try:\n```python\nprint(1)\nprint(2)\nprint(3)\n```\nthen:\n```python\n{F}\n```\n```\nf(1)\n```"
+    completion = (
+        f"First a try:\n```python\nprint(1)\nprint(2)\nprint(3)\n```\nthen:\n```python\n{F}\n```\n```\nf(1)\n```"
+    )
     found = extraction.code(completion, wanted="f")
     assert (found.code.strip(), found.form) == (F, "several fences")
 
@@ -78,6 +80,10 @@ def test_broken_code_is_given_back_as_it_stands():
     assert extraction.code("```python\ndef f(:\n```").code.strip() == "def f(:"
 
 
-def test_a_hundred_thousand_lines_are_read_in_time():
-    long = "x = 1\n" * 100_000
+def test_a_hundred_thousand_tokens_are_read_in_time(monkeypatch):
+    parsed = []
+    monkeypatch.setattr(extraction, "_parsed", lambda source: parsed.append(len(source)))
+    long = "def f(:\n    x = 1\n" * 6_000
     assert extraction.code(f"```python\n{long}").form == "unclosed fence"
+    assert extraction.code(long).form == "no fence"
+    assert sum(parsed) < 20 * extraction.CHARACTERS_TRIED

@@ -10,6 +10,8 @@ from coderet.records import DataError
 class Words:
     """A token is a word; counts how often it is asked."""
 
+    template_tokens = 3
+
     def __init__(self):
         self.asked = []
 
@@ -29,20 +31,18 @@ def prompt(problem, documents, layout):
 
 ASKING = Answering(prompt=prompt, read=lambda problem, completion, layout: Answer(completion, "no fence"))
 DOCUMENTS = [Document("a", "", "one\ntwo three\nfour"), Document("b", "", "five six"), Document("c", "", "seven")]
-FREE = prompts.RESERVE["base"]
+FREE = prompts.RESERVE + Words.template_tokens
 
 
 def pack(window, documents=DOCUMENTS, budget=None, counter=None, what="it all"):
     counter = counter or prompts.Counter(Words())
-    return prompts.pack(
-        ASKING, "p/1", {"what": what}, documents, "base", counter, window=FREE + window, budget=budget
-    )
+    return prompts.pack(ASKING, "p/1", {"what": what}, documents, "base", counter, window=FREE + window, budget=budget)
 
 
 def test_what_fits_is_whole():
     packed = pack(14)
     assert packed.user == "with these: one\ntwo three\nfour | five six | seven do it all"
-    assert not packed.truncated and packed.tokens == FREE + 12
+    assert not packed.truncated and packed.tokens == FREE + 14
 
 
 def test_documents_are_cut_from_the_lowest_rank_and_by_whole_lines():

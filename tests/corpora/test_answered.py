@@ -10,5 +10,5 @@ def test_a_table_reads_back_with_the_settings_that_made_it(tmp_path):
     answered.write(path, [row], answered.COMPLETIONS, {"layout": "chat"})
     assert answered.read(path, answered.COMPLETIONS).to_pylist() == [row]
     assert answered.settings(path) == {"layout": "chat"}
-    with pytest.raises(DataError, match="has columns .*, wanted"):
+    with pytest.raises(DataError, match=r"has columns .*, wanted"):
         answered.read(path, answered.PROMPTS)

@@ -68,7 +68,8 @@ def test_every_step_is_kept(here):
     assert [each["id"] for each in first["documents"]] == [f"{first['problem_id']}_code"]
     assert first["documents"][0]["kept"] == first["documents"][0]["tokens"] > 0 and first["context"] in first["user"]
     samples = answered.samples_path(paths.scores("humaneval", "oracle+extractive"), "humaneval-40")
-    assert set(answered.read(samples, answered.SAMPLES)["leak"].to_pylist()) == {1.0}
+    leaks = answered.read(samples, answered.SAMPLES)["leak"].to_pylist()
+    assert set(leaks) - {None} == {1.0} and leaks.count(None) < 4  # of those few without a line that tells
 
 
 def test_the_report_lays_them_side_by_side(here):

@@ -36,6 +36,7 @@ def project(tmp_path_factory):
     runs = ["bm25", "bm25+tiny"]
     raw["grid"] |= {
         "benchmarks": ["mine"],
+        "answered": [],
         "trained": [],
         "untrained": ["bm25"],
         "retrievers": ["bm25"],

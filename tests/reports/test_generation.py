@@ -138,9 +138,11 @@ def test_the_summary_tells_answers_under_the_name_of_their_set(read):
 def test_the_papers_tables_5_and_6_are_read_by_generator_and_context(tmp_path):
     tables = {
         "t5": {"rows": {"small_7b": {"humaneval_wo": 31.7, "humaneval_gold": 94.5, "lcb_wo": 1.5}}},
-        "t6": {"rows": {"small_7b": {"none": {"humaneval": 31.7, "lcb": 1.5}, "gold": {"humaneval": 94.5, "lcb": None}}}},
+        "t6": {
+            "rows": {"small_7b": {"none": {"humaneval": 31.7, "lcb": 1.5}, "gold": {"humaneval": 94.5, "lcb": None}}}
+        },
     }
-    (tmp_path / "coderag_bench.yaml").write_text(yaml.safe_dump({"tables": tables}))
+    (tmp_path / "coderag_bench.yaml").write_text(yaml.safe_dump({"tables": tables}, sort_keys=False))
     wanted = {"humaneval": Published("coderag_bench", "humaneval"), "pypi": None}
     rows = reports.published_answers(tmp_path, wanted)
     assert [(row["system"], row["context"], row["value"], row["source"][-7:]) for row in rows] == [

@@ -37,6 +37,29 @@ def test_a_system_tells_quality_by_benchmark_and_efficiency_beside_it():
     assert entry.curve[1][1]["training/validation_mrr"] == 0.4
 
 
+def test_a_generator_with_a_context_tells_what_it_solves_by_set_of_problems():
+    judged = {
+        "inputs": "aa",
+        "datasets": {"humaneval-40": {"metrics": {"pass@1": {"value": 0.25}}}},
+        "told": {"humaneval-40": {"verdicts": {"passed": 10, "failed": 30}}},
+    }
+    spent = {"prompts": 40, "completion_tokens": 900, "seconds": 3.5, "finishes": {}}
+    generated = {"datasets": {"humaneval-40": spent}}
+    spec = {"context": {"run": "bm25", "documents": 5}, "generator": {"kind": "local"}, "sampling": {"samples": 1}}
+    entry = entries.of_answerer("bm25+small", spec, {"humaneval": judged}, {"humaneval": generated})
+    assert entry.metrics == {
+        "humaneval-40/pass@1": 0.25,
+        "verdicts/humaneval-40/passed": 10,
+        "verdicts/humaneval-40/failed": 30,
+        "efficiency/humaneval-40/prompts": 40,
+        "efficiency/humaneval-40/completion_tokens": 900,
+        "efficiency/humaneval-40/seconds": 3.5,
+    }
+    assert (entry.tags["kind"], entry.tags["context"], entry.params) == ("local", "bm25", spec)
+    changed = {**judged, "inputs": "bb"}
+    assert entry.identity != entries.of_answerer("bm25+small", spec, {"humaneval": changed}, {}).identity
+
+
 def test_a_figure_that_changes_changes_the_identity_and_so_does_what_it_was_computed_from():
     before = entries.of_system("nbow", SPEC, RESULTS)
     assert before.identity == entries.of_system("nbow", SPEC, RESULTS).identity

@@ -30,7 +30,8 @@ END_TOKENS = (
 """What ends an answer in some vocabulary and comes out as text where a server or a template does not know it."""
 
 NOTHING = Answer("", "nothing")
-LINES_TRIED = 200  # of a truncated answer's end, so that reading stays quick
+LINES_TRIED, STARTS_TRIED = 200, 10  # of a truncated answer's end, and of places where code may begin in prose
+CHARACTERS_TRIED = 1_000_000  # parsed altogether of an answer, so that reading a long one stays quick
 
 
 class Block(NamedTuple):
@@ -137,7 +138,7 @@ def _unfenced(text: str, wanted: str) -> Answer:
     if is_python(text):
         return Answer(text, "no fence")
     starts = [found.start() for found in _CODE_LINE.finditer(text)]
-    for start in starts:
+    for start in starts[:STARTS_TRIED]:
         whole = _whole_lines(text[start:], wanted)
         if is_python(whole):
             return Answer(whole, "no fence")
@@ -149,7 +150,8 @@ def _whole_lines(source: str, wanted: str) -> str:
     if is_python(source):
         return source
     lines = source.split("\n")
-    for end in range(len(lines) - 1, max(0, len(lines) - LINES_TRIED), -1):
+    tried = min(LINES_TRIED, CHARACTERS_TRIED // (len(source) + 1))
+    for end in range(len(lines) - 1, max(0, len(lines) - tried), -1):
         part = "\n".join(lines[:end])
         tree = _parsed(part) if part.strip() else None
         if tree is not None:

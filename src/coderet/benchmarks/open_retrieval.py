@@ -6,6 +6,8 @@ library documentation, by its title. Anywhere else there is no judgement, and th
 in all the sources asked for, the kind is `open-unjudged`, which has no metrics. The question's own solution is withheld
 from a generator's context; the paper left it in.
 
+The benchmark's problems are those of every dataset, so that each source, and the mixture, can be a generator's context.
+
 `mixed: true` adds the dataset `mixed`, the paper's "All": its documents are those of all sources, with ids such as
 `stackoverflow-posts/17`, its run is put together from theirs (`retrievers/mixing.py`), and it is judged wherever a
 source is. `chunking` cuts the documents of every source before they are searched; of a document that is gold, or is
@@ -35,7 +37,8 @@ _DOCUMENTATION = ("library-documentation", "library-documentation-devdocs", "lib
 class Questions:
     """texts by query id; gold: what answers each query, by the field of a document that tells it, in some sources.
 
-    own: whether gold is the query's own solution, to be kept from a generator.
+    own: whether gold is the query's own solution, to be kept from a generator. problems: what a generator is asked, if
+    anything, and answering how.
     """
 
     texts: Mapping[str, str]
@@ -43,6 +46,8 @@ class Questions:
     field: Literal["title", "text"]
     sources: tuple[str, ...]
     own: bool
+    problems: pa.Table | None = None
+    answering: str = ""
 
 
 def judged(
@@ -129,6 +134,8 @@ def _drafts(
             ),
             qrels_table([query for query, _ in judged], [document for _, document in judged]),
             judged=bool(judged),
+            problems=asked.problems,
+            answering=asked.answering,
         )
 
 
@@ -163,16 +170,19 @@ def _mixture(drafts: Sequence[Draft]) -> Draft:
         qrels_table([query for query, _ in judged], [document for _, document in judged]),
         judged=bool(judged),
         mixed_of=tuple(draft.name for draft in drafts),
+        problems=drafts[0].problems,
+        answering=drafts[0].answering,
     )
 
 
-def _solved(draft: Draft) -> Questions:
+def _solved(draft: Draft, answering: str) -> Questions:
     """The questions of a draft whose gold is a solution that it brings itself."""
     texts: dict[str, str] = {}
     for batch in cast(Iterable[pa.RecordBatch], draft.documents):
         texts |= zip(batch["id"].to_pylist(), batch["text"].to_pylist(), strict=True)
     gold = {row["query_id"]: [texts[row["document_id"]]] for row in draft.qrels.to_pylist()}
-    return Questions(_texts(draft), gold, "text", ("programming-solutions",), own=True)
+    sources = ("programming-solutions",)
+    return Questions(_texts(draft), gold, "text", sources, own=True, problems=draft.problems, answering=answering)
 
 
 def _texts(draft: Draft) -> dict[str, str]:
@@ -200,6 +210,10 @@ def _livecodebench(name: str) -> Callable[[Path], Questions]:
     return lambda folder: _unanswered(next(livecodebench.BENCHMARKS[name].collect(folder)))
 
 
+def _of(record: Benchmark) -> Callable[[Path], Questions]:
+    return lambda folder: _solved(next(record.collect(folder)), record.answering)
+
+
 @dataclass(frozen=True)
 class Asked:
     """files: where the questions are read from, and how."""
@@ -209,8 +223,8 @@ class Asked:
 
 
 QUESTIONS: Mapping[str, Asked] = {
-    "humaneval": Asked((humaneval.RELEASED,), lambda folder: _solved(next(humaneval.collect(folder)))),
-    "mbpp": Asked((mbpp.FILE,), lambda folder: _solved(next(mbpp.BENCHMARKS["mbpp"].collect(folder)))),
+    "humaneval": Asked((humaneval.RELEASED,), _of(humaneval.BENCHMARKS["humaneval"])),
+    "mbpp": Asked((mbpp.FILE,), _of(mbpp.BENCHMARKS["mbpp"])),
     "ds1000": Asked((ds1000.FILE,), lambda folder: _documented(folder, ds1000.FILE.name, "prompt", ds1000.every_task)),
     "odex": Asked((odex.FILE,), lambda folder: _documented(folder, odex.FILE.name, "intent", odex.every_task)),
     "livecodebench": Asked((livecodebench.OFFICIAL,), _livecodebench("livecodebench")),

@@ -5,22 +5,27 @@ first that does not fit is cut to its first whole lines, and all behind it are d
 the outcome. A question that alone is too long is an error, never a prompt cut somewhere.
 
 Tokens are counted part by part and a text once only, however many prompts it stands in; tokens that form across the
-edges of parts, and what a chat template adds, are covered by a reserve.
+edges of parts are covered by a reserve, and what a chat template adds the generator says.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from coderet.benchmarks.answering import Answering, Document, Layout, Parts, Problem
 from coderet.records import DataError
 
-RESERVE = {"chat": 64, "base": 8}
-"""Tokens kept free for what stands in no part: a chat template's marks and its own system message."""
+RESERVE = 8
+"""Tokens kept free for what forms across the edges of parts."""
 
 
 class Tokenizer(Protocol):
-    """Of a generator: how many tokens a text has, and its longest beginning of at most so many."""
+    """Of a generator: how many tokens a text has, its longest beginning of at most so many, and what its template adds
+    to a prompt."""
+
+    @property
+    def template_tokens(self) -> int: ...
 
     def count_tokens(self, text: str) -> int: ...
 
@@ -33,6 +38,11 @@ class Counter:
 
     tokenizer: Tokenizer
     known: dict[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def around(self) -> int:
+        """Tokens of a prompt that are in none of its parts."""
+        return RESERVE + self.tokenizer.template_tokens
 
     def __call__(self, text: str) -> int:
         if not text:
@@ -89,11 +99,13 @@ def pack(
     """
     for number in (len(documents), 0):
         parts = answering.prompt(problem, documents[:number], layout)
-        room = window - _question(parts, layout, counter)
+        room = window - _question(parts, counter)
+        if room < 0 and number:
+            continue
         if room < 0:
             raise DataError(
                 f"{name}: the question alone has {window - room} tokens and the window leaves it {window}; take a "
-                "generator with a longer window, or lower answering.new_tokens"
+                "generator with a longer window, or lower answering.sampling.max_new_tokens"
             )
         texts, kept = _fitting(parts, room if budget is None else min(room, budget), counter)
         if texts or not number:  # a prompt without documents reads otherwise
@@ -102,13 +114,14 @@ def pack(
     kept += [0] * (len(documents) - len(kept))
     shown = tuple(Shown(each.id, *both) for each, *both in zip(documents, tokens, kept, strict=True))
     context = parts.joiner.join(texts)
-    length = _question(parts, layout, counter) + sum(kept)
+    joiners = counter(parts.joiner) * max(0, len(texts) - 1)
+    length = _question(parts, counter) + sum(kept) + joiners
     user = f"{parts.before}{context}{parts.after}"
     return Packed(parts.system, user, context, tuple(texts), parts.start, parts.stop, shown, length)
 
 
-def _question(parts: Parts, layout: Layout, counter: Counter) -> int:
-    return RESERVE[layout] + sum(map(counter, (parts.system, parts.before, parts.after, parts.start)))
+def _question(parts: Parts, counter: Counter) -> int:
+    return counter.around + sum(map(counter, (parts.system, parts.before, parts.after, parts.start)))
 
 
 def _fitting(parts: Parts, room: int, counter: Counter) -> tuple[list[str], list[int]]:
@@ -139,5 +152,7 @@ def whole_lines(text: str, tokens: int, counter: Counter) -> str:
     head = counter.tokenizer.cut(text, tokens)
     if len(head) >= len(text):
         return text
+    if text[len(head)] == "\n":
+        return head
     lines = head.rfind("\n")
     return head[:lines] if lines > 0 and head[:lines].strip() else head

@@ -390,8 +390,13 @@ def read_dataset(folder: Path, name: str, judged: bool = True) -> Dataset:
 
 
 def problem_sets(folder: Path) -> list[str]:
-    """The names of the sets of problems of the benchmark in folder, in the order they were collected; may be none."""
-    return list(_posed(folder))
+    """The names of the sets of problems of the benchmark in folder, in the order they were collected.
+
+    DataError if it poses none, for then there is nothing to answer.
+    """
+    if names := list(_posed(folder)):
+        return names
+    raise DataError(f"{folder} poses no problems; take {folder.name} out of grid.answered in params.yaml")
 
 
 def _posed(folder: Path) -> dict[str, dict[str, str]]:

@@ -23,8 +23,11 @@ def verdict(code):
 def test_the_whole_function_or_its_body_is_an_answer_and_helpers_of_the_prompt_are_there():
     whole = "```python\ndef double(x):\n    return 2 * helper(x)\n```"
     body = humaneval.read(PROBLEM, "    return 2 * helper(x)\n\n\ndef other():\n    pass", "base")
-    assert body.code == "    return 2 * helper(x)\n"
-    for source in (humaneval.source(PROBLEM, humaneval.read(PROBLEM, whole, "chat").code), humaneval.source(PROBLEM, body.code)):
+    assert body.code.rstrip() == "    return 2 * helper(x)"
+    for source in (
+        humaneval.source(PROBLEM, humaneval.read(PROBLEM, whole, "chat").code),
+        humaneval.source(PROBLEM, body.code),
+    ):
         names = {}
         exec(source + PROBLEM["test"], names)
         names["check"](names["double"])

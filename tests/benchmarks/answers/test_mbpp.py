@@ -8,7 +8,7 @@ from coderet.corpora import store
 PROBLEM = {
     "task_id": 11,
     "text": "Say how deep a tree is.",
-    "code": "class Node:\r\n\tdef __init__(self):\r\n\t\tself.left = None\r\ndef depth(node):\r\n\treturn 1 if node else 0",
+    "code": "class Node:\r\n\tleft = None\r\ndef depth(node):\r\n\treturn 1 if node else 0",
     "test_setup_code": "root = Node()",
     "test_list": ["assert depth(root) == 1", "assert depth(None) == 0"],
 }
@@ -49,7 +49,13 @@ def test_all_974_tasks_ask_in_a_benchmark_of_their_own(real_data, tmp_path):
 
 def test_the_mended_tasks_are_read_from_their_own_file(tmp_path):
     (tmp_path / "mbpp").mkdir()
-    task = {"task_id": 2, "prompt": "Add.", "code": "def f(): 0", "test_imports": ["import math"], "test_list": ["assert 1"]}
+    task = {
+        "task_id": 2,
+        "prompt": "Add.",
+        "code": "def f(): 0",
+        "test_imports": ["import math"],
+        "test_list": ["assert 1"],
+    }
     (tmp_path / "mbpp" / "sanitized-mbpp.json").write_text(json.dumps([task]))
     (draft,) = benchmark("mbpp-sanitized").collect(tmp_path)
     assert draft.queries["text"].to_pylist() == ["Add."]
