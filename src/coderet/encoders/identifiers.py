@@ -31,9 +31,7 @@ def split(model_folder: Path, into: Path) -> Path:
     place = into / sentence_folder.usage(into).model
     file, config = place / "tokenizer.json", place / "tokenizer_config.json"
     if not file.is_file():
-        raise DataError(
-            f"{model_folder.name} has no tokenizer.json, so its identifiers cannot be split; leave split_identifiers out"
-        )
+        raise DataError(f"{model_folder.name} has no tokenizer.json to split names in; leave split_identifiers out")
     tokenizer: Any = Tokenizer.from_file(str(file))
     own = [] if tokenizer.normalizer is None else [tokenizer.normalizer]
     tokenizer.normalizer = normalizers.Sequence([normalizers.Replace(Regex(BOUNDARY), " "), *own])

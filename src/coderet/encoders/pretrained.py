@@ -129,7 +129,7 @@ class Pretrained:
         code_source: str | None = None,
         split_identifiers: bool = False,
     ) -> "Pretrained":
-        """The encoder of a pinned source (a spec of `corpora.sources`), fetched into work; the rest as `fetched_model`."""
+        """The encoder of a pinned source, which `fetched_model` fetches into work."""
         return cls(
             fetched_model(source, folder, work, code_source, split_identifiers),
             pooling=pooling,
@@ -272,7 +272,7 @@ class Pretrained:
 def fetched_model(
     source: str, folder: str, work: Path, code_source: str | None = None, split_identifiers: bool = False
 ) -> Path:
-    """The model folder of a pinned source, fetched into work; folder: where in it.
+    """The model folder of a pinned source (a spec of `corpora.sources`), fetched into work; folder: where in it.
 
     code_source: the pinned source of the repository that its code lies in, where that is another. split_identifiers:
     its tokenizer is made to read names as words (`identifiers`).

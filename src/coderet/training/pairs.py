@@ -146,10 +146,10 @@ def tokenised(
     files, mixture, smoothing, epoch_pairs: as in `mixture.gathered`. names: the part of pairs whose query is the
     function's name in an epoch, of those whose name has name_letters characters. questions: the part of the others
     whose query is one of `augmentation.questions`. renamed: the part whose code has other local names, one of so many
-    variants drawn from other functions (corpus) or numbered. titles: the part of mined pairs whose code stands behind its
-    qualified name, as it does in an index that reads titles; unnamed: the part whose code has no name; renamed is for
-    what is left. a_repository: at most so many pairs of a repository are used, 0 for all. negatives: what mined them, a name in data/negatives;
-    negatives_a_pair of them stand in a batch.
+    variants drawn from other functions (corpus) or numbered. titles: the part of mined pairs whose code stands behind
+    its qualified name, as it does in an index that reads titles; unnamed: the part whose code has no name; renamed is
+    for what is left. a_repository: at most so many pairs of a repository are used, 0 for all. negatives: what mined
+    them, a name in data/negatives; negatives_a_pair of them stand in a batch.
     """
     shares = Shares(names, questions, renamed, titles, unnamed)
     for name, value, low, high in (
