@@ -194,10 +194,8 @@ def test_every_choice_of_pairs_trains(
     }
     encoder, facts = fit(write_pairs(), tokenizers_folder, settings, tmp_path / "fit", 5)
     assert facts["curve"][-1]["loss"] < facts["curve"][0]["loss"]
-    assert (
-        facts["pairs_by_source"] == {"python": min(60, pairs.get("a_repository", 60))}
-        and facts["pairs_without_a_side"] == 0
-    )
+    used = min(60, pairs.get("a_repository", 60))
+    assert facts["pairs_by_source"] == {"python": used} and facts["pairs_without_a_side"] == 0
     again, _ = fit(write_pairs(), tokenizers_folder, settings, tmp_path / "again", 5)
     for one, other in zip(encoder.state_dict().values(), again.state_dict().values(), strict=True):
         assert one.equal(other)
