@@ -41,6 +41,19 @@ def test_pairs_without_a_side_are_left_out_and_counted(written):
     assert found.facts["pairs_by_source"] == {"go": 1, "python": 1}
 
 
+def test_a_repository_gives_no_more_than_it_may(written, tmp_path: Path):
+    path = written("m", [("python", f"q{row}", "c") for row in range(50)])
+    table = pq.read_table(path)
+    owners = pa.array(["big"] * 40 + ["small"] * 10, pa.large_string())
+    pq.write_table(table.set_column(1, "repository", owners), path)
+    drawn = [gathered(path, a_repository=12, seed=seed) for seed in (1, 1, 2)]
+    for found in drawn:
+        assert found.table["repository"].to_pylist() == ["big"] * 12 + ["small"] * 10
+        assert found.table["query"].to_pylist() == [f"q{row}" for row in found.rows]
+        assert found.facts["pairs_by_source"] == {"python": 22} and found.facts["pairs_without_a_side"] == 0
+    assert drawn[0].rows.tolist() == drawn[1].rows.tolist() != drawn[2].rows.tolist()
+
+
 @pytest.mark.parametrize("pairs", [[("python", "q", "")], [("python", None, "c"), ("python", "", "d")]])
 def test_a_file_with_one_side_only_is_refused(written, pairs):
     with pytest.raises(DataError, match="no pair with both a query and code; wanted text in both columns"):

@@ -128,21 +128,56 @@ def test_a_batch_is_the_same_however_the_pairs_are_cut(read):
     assert part.documents.ids[:, 0].tolist() == whole.documents.ids[rows, 0].tolist()
 
 
+def test_code_stands_behind_its_title_or_without_its_name(read, path: Path):
+    pairs, texts = read(titles=0.5, unnamed=0.3)
+    table, (queries, codes) = pq.read_table(path).to_pylist(), texts(0)
+    titled = [code == f"{row['name']} {row['code']}" for row, code in zip(table, codes, strict=True)]
+    unnamed = [code == row["code"].replace(row["name"][6:], "_") for row, code in zip(table, codes, strict=True)]
+    plain = [code == row["code"] for row, code in zip(table, codes, strict=True)]
+    assert 0.42 < np.mean(titled) < 0.58 and 0.22 < np.mean(unnamed) < 0.38
+    assert sum(titled) + sum(unnamed) + sum(plain) == COUNT == pairs.facts["pairs_with_a_title"]
+    assert queries == [row["query"] for row in table]
+
+
+def test_code_that_is_no_mined_function_has_no_title(read, path: Path, tmp_path: Path):
+    table = pq.read_table(path)
+    examples = table.set_column(0, "pair_id", pa.array([f"e{row}" for row in range(COUNT)], pa.large_string()))
+    pq.write_table(examples, tmp_path / "examples.parquet")
+    pairs, _ = read(titles=1.0, unnamed=0.0, files={"examples": str(tmp_path / "examples.parquet")})
+    assert len(pairs) == 2 * COUNT and pairs.facts["pairs_with_a_title"] == COUNT
+
+
 def test_another_seed_draws_others(read):
     assert read(seed=7, names=0.5)[1](0) != read(seed=8, names=0.5)[1](0)
 
 
-@pytest.mark.parametrize("settings", [{"names": 1.5}, {"renamed": -0.1}, {"variants": 0}, {"negatives_a_pair": 0}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"names": 1.5},
+        {"renamed": -0.1},
+        {"titles": 2},
+        {"a_repository": -1},
+        {"variants": 0},
+        {"negatives_a_pair": 0},
+    ],
+)
 def test_shares_that_cannot_be_are_refused(read, settings: dict[str, float]):
     (name,) = settings
     with pytest.raises(BadValue, match=rf"fit\.pairs\.{name} is .*; wanted a number from"):
         read(**settings)
 
 
+def test_a_pair_has_one_form(read):
+    with pytest.raises(BadValue, match=r"fit\.pairs\.titles and unnamed together is 1\.2; wanted a number from"):
+        read(titles=0.6, unnamed=0.6)
+
+
 @pytest.mark.parametrize(
     ("pairs", "batches"),
     [
         ({"names": 0.3, "name_letters": 3, "questions": 0.3, "renamed": 0.5}, {}),
+        ({"titles": 0.4, "unnamed": 0.2, "a_repository": 30}, {}),
         ({"smoothing": 0.5}, {"kind": "distinct"}),
         ({}, {"kind": "clustered", "clusters": 4}),
         ({"renamed": 0.5}, {"kind": "budget", "tokens": 300}),
@@ -159,7 +194,8 @@ def test_every_choice_of_pairs_trains(
     }
     encoder, facts = fit(write_pairs(), tokenizers_folder, settings, tmp_path / "fit", 5)
     assert facts["curve"][-1]["loss"] < facts["curve"][0]["loss"]
-    assert facts["pairs_by_source"] == {"python": 60} and facts["pairs_without_a_side"] == 0
+    used = min(60, pairs.get("a_repository", 60))
+    assert facts["pairs_by_source"] == {"python": used} and facts["pairs_without_a_side"] == 0
     again, _ = fit(write_pairs(), tokenizers_folder, settings, tmp_path / "again", 5)
     for one, other in zip(encoder.state_dict().values(), again.state_dict().values(), strict=True):
         assert one.equal(other)

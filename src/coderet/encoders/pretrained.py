@@ -28,7 +28,7 @@ from transformers import AutoModel, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
 from coderet.corpora import sources
-from coderet.encoders import encoding, exporting, remote_code, sentence_folder
+from coderet.encoders import encoding, exporting, identifiers, remote_code, sentence_folder
 from coderet.encoders import settings as settings_file
 from coderet.encoders.encoding import Role
 from coderet.encoders.pooling import POOLINGS
@@ -127,13 +127,11 @@ class Pretrained:
         marks_after: Sequence[str] | None = None,
         trust_remote_code: bool | None = None,
         code_source: str | None = None,
+        split_identifiers: bool = False,
     ) -> "Pretrained":
-        """The encoder of a pinned source (a spec of `corpora.sources`), fetched into work; folder: where in it.
-
-        code_source: the pinned source of the repository that its code lies in, where that is another.
-        """
+        """The encoder of a pinned source, which `fetched_model` fetches into work."""
         return cls(
-            fetched_model(source, folder, work, code_source),
+            fetched_model(source, folder, work, code_source, split_identifiers),
             pooling=pooling,
             max_tokens=max_tokens,
             query_prefix=query_prefix,
@@ -271,10 +269,13 @@ class Pretrained:
         return int(limit)
 
 
-def fetched_model(source: str, folder: str, work: Path, code_source: str | None = None) -> Path:
-    """The model folder of a pinned source, fetched into work; folder: where in it.
+def fetched_model(
+    source: str, folder: str, work: Path, code_source: str | None = None, split_identifiers: bool = False
+) -> Path:
+    """The model folder of a pinned source (a spec of `corpora.sources`), fetched into work; folder: where in it.
 
-    code_source: the pinned source of the repository that its code lies in, where that is another.
+    code_source: the pinned source of the repository that its code lies in, where that is another. split_identifiers:
+    its tokenizer is made to read names as words (`identifiers`).
     """
     sources.fetch([source] if code_source is None else [source, code_source], work)
     model_folder = work / sources.parse(source).name / folder
@@ -282,7 +283,7 @@ def fetched_model(source: str, folder: str, work: Path, code_source: str | None 
         raise DataError(f"{source} has no folder {folder}; wanted that of a model, with its config.json")
     if code_source is not None:
         remote_code.bring(work / sources.parse(code_source).name, model_folder)
-    return model_folder
+    return identifiers.split(model_folder, work / "split" / model_folder.name) if split_identifiers else model_folder
 
 
 def usage(model_folder: Path) -> sentence_folder.Usage:

@@ -109,13 +109,20 @@ class Tunable(nn.Module):
 
     @classmethod
     def prepare(
-        cls, work: Path, *, source: str, folder: str = ".", code_source: str | None = None, **settings: Any
+        cls,
+        work: Path,
+        *,
+        source: str,
+        folder: str = ".",
+        code_source: str | None = None,
+        split_identifiers: bool = False,
+        **settings: Any,
     ) -> "Tunable":
         """The encoder that starts from a pinned source, as `Pretrained.prepare` fetches it.
 
         settings: those of the constructor; whoever holds params against them asks `parts`.
         """
-        return cls(fetched_model(source, folder, work, code_source), **settings)
+        return cls(fetched_model(source, folder, work, code_source, split_identifiers), **settings)
 
     @classmethod
     def parts(cls) -> tuple[Callable[..., Any], ...]:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from coderet import registry
 from coderet.corpora import store
 from coderet.records import DataError
-from coderet.training.batches import NO_SOURCE, Mixture
+from coderet.training.batches import NO_SOURCE, Mixture, random_of
 from coderet.training.vocabulary import read_texts
 
 COLUMNS = ("pair_id", "repository", "path", "language", "name", "query", "code")
@@ -45,12 +45,15 @@ def gathered(
     mixture: Mapping[str, Any] | None = None,
     smoothing: float | None = None,
     epoch_pairs: int = 0,
+    a_repository: int = 0,
+    seed: int = 0,
 ) -> Gathered:
     """The pairs of a file of mined ones and of others by name.
 
     mixture: what each source weighs in a batch; sources that it does not name are not used. smoothing: each source
     weighs as many pairs as it has to that power, 1 for as it is, 0 for alike. epoch_pairs: of a mixture's epoch, 0 for
-    as many as its sources have. DataError for a file that cannot be used, UnknownName for a source that is none.
+    as many as its sources have. a_repository: at most so many pairs of a repository in a file, drawn by seed, 0 for all
+    of them. DataError for a file that cannot be used, UnknownName for a source that is none.
     """
     _check(files, mixture, smoothing, epoch_pairs)
     tables, rows, sources, empty = [], [], list[str](), 0
@@ -59,10 +62,12 @@ def gathered(
             raise registry.BadValue(f"fit.pairs.files.{name} has the name of a mined language; give it another")
         table = _read(path)
         whole = store.whole_pairs(table)
+        empty += int((~whole).sum())
+        if a_repository:
+            whole[whole] = _first_of_each(table.filter(pa.array(whole))["repository"], a_repository, seed)
         kept = table.filter(pa.array(whole))
         if not len(kept):
             raise DataError(f"{path} has no pair with both a query and code; wanted text in both columns")
-        empty += len(table) - len(kept)
         tables.append(kept)
         rows.append(np.full(len(kept), NO_ROW) if name else np.flatnonzero(whole))
         sources += [name] * len(kept) if name else pc.fill_null(kept["language"], "").to_pylist()
@@ -87,6 +92,17 @@ def _read(path: Path) -> pa.Table:
         some = ", ".join(map(repr, repeated.field("values").to_pylist()[:SHOWN]))
         raise DataError(f"{path} has {len(repeated)} pair ids that stand more than once, {some}...; wanted each once")
     return table.select(COLUMNS).cast(pa.schema([(name, pa.large_string()) for name in COLUMNS]))
+
+
+def _first_of_each(repositories: pa.ChunkedArray, most: int, seed: int) -> np.ndarray:
+    """(N,) bool: most of the rows of each repository, or all that it has, drawn by seed."""
+    labels = pc.fill_null(repositories, "").combine_chunks().dictionary_encode().indices.to_numpy()
+    order = random_of(seed, 0).permutation(len(labels))
+    by_label = order[np.argsort(labels[order], kind="stable")]
+    starts = np.concatenate([[0], np.cumsum(np.bincount(labels))[:-1]]) if len(labels) else np.zeros(1, int)
+    chosen = np.zeros(len(labels), bool)
+    chosen[by_label] = np.arange(len(labels)) - starts[labels[by_label]] < most
+    return chosen
 
 
 def _check(

@@ -30,7 +30,7 @@ from coderet.training.batches import Batches, Mixture, Plan, Traits, random_of
 from coderet.training.laps import Laps
 from coderet.training.mixture import NO_ROW, gathered
 from coderet.training.negatives import Negatives, negatives_of
-from coderet.training.variants import ROLES, Texts, Variants
+from coderet.training.variants import ROLES, Shares, Texts, Variants
 
 CLUSTERS = ("repository", "file")
 
@@ -83,7 +83,7 @@ class TokenPairs:
         places: dict[Role, list[np.ndarray]] = {"query": [own], "document": [own]}
         if self.variants is not None:
             places["query"] += [self.variants.names[:, None], self.variants.questions]
-            places["document"] += [self.variants.masked[:, None], self.variants.renamed]
+            places["document"] += [self.variants.masked[:, None], self.variants.titled[:, None], self.variants.renamed]
         longest = []
         for role in ROLES:
             each = np.concatenate(places[role], axis=1)
@@ -133,6 +133,9 @@ def tokenised(
     renamed: float = 0.0,
     variants: int = 3,
     names_from: Literal["corpus", "numbers"] = "corpus",
+    titles: float = 0.0,
+    unnamed: float = 0.0,
+    a_repository: int = 0,
     negatives: str | None = None,
     negatives_a_pair: int = 1,
 ) -> TokenPairs:
@@ -143,33 +146,31 @@ def tokenised(
     files, mixture, smoothing, epoch_pairs: as in `mixture.gathered`. names: the part of pairs whose query is the
     function's name in an epoch, of those whose name has name_letters characters. questions: the part of the others
     whose query is one of `augmentation.questions`. renamed: the part whose code has other local names, one of so many
-    variants drawn from other functions (corpus) or numbered. negatives: what mined them, a name in data/negatives;
-    negatives_a_pair of them stand in a batch.
+    variants drawn from other functions (corpus) or numbered. titles: the part of mined pairs whose code stands behind
+    its qualified name, as it does in an index that reads titles; unnamed: the part whose code has no name; renamed is
+    for what is left. a_repository: at most so many pairs of a repository are used, 0 for all. negatives: what mined
+    them, a name in data/negatives; negatives_a_pair of them stand in a batch.
     """
+    shares = Shares(names, questions, renamed, titles, unnamed)
     for name, value, low, high in (
-        ("names", names, 0, 1),
+        *((name, value, 0, 1) for name, value in shares._asdict().items()),
+        ("titles and unnamed together", titles + unnamed, 0, 1),
         ("name_letters", name_letters, 1, math.inf),
-        ("questions", questions, 0, 1),
-        ("renamed", renamed, 0, 1),
+        ("a_repository", a_repository, 0, math.inf),
         ("variants", variants, 1, math.inf),
         ("negatives_a_pair", negatives_a_pair, 1, math.inf),
     ):
         registry.check_range(f"fit.pairs.{name}", value, low, high)
     if not folder.is_dir():
-        found = gathered(path, files, mixture, smoothing, epoch_pairs)
+        found = gathered(path, files, mixture, smoothing, epoch_pairs, a_repository, seed)
         folder.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f"{folder.name}.", suffix=".part"))
         try:
             texts = Texts(encoder, found.table)
             arrays = _clusters(found.table)
-            if names or questions or renamed:
-                arrays |= texts.varied(
-                    seed,
-                    name_letters if names else None,
-                    bool(questions),
-                    variants if renamed else 0,
-                    names_from == "corpus",
-                )
+            if any(shares):
+                mined = found.rows != NO_ROW
+                arrays |= texts.varied(seed, shares, name_letters, variants, names_from == "corpus", mined)
             if found.mixture is not None:
                 arrays["sources"] = found.mixture.sources
             if negatives is not None:
@@ -182,7 +183,7 @@ def tokenised(
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
-    pairs = _read(folder, (names, questions, renamed), negatives_a_pair, seed)
+    pairs = _read(folder, shares, negatives_a_pair, seed)
     return replace(pairs, fill=getattr(encoder, "fill", PADDING))
 
 
@@ -281,7 +282,7 @@ class _Planned(Dataset[Batch]):
         return self._pairs.batch(self._plan[number], self._epoch)
 
 
-def _read(folder: Path, shares: tuple[float, float, float], negatives_a_pair: int, seed: int) -> TokenPairs:
+def _read(folder: Path, shares: Shares, negatives_a_pair: int, seed: int) -> TokenPairs:
     arrays = {path.stem: np.load(path, mmap_mode="r") for path in folder.glob("*.npy")}
     kept = json.loads((folder / "facts.json").read_text())
     facts, mixture, variants, negatives = kept["facts"], None, None, None

@@ -6,7 +6,7 @@ them as without.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +22,17 @@ from coderet.training.mixture import NO_ROW
 
 COLUMN_OF_ROLE: dict[Role, str] = {"query": "query", "document": "code"}
 ROLES: tuple[Role, ...] = ("query", "document")
-NAMES = ("names", "masked", "name_keys", "questions", "renamed")
+NAMES = ("names", "masked", "name_keys", "questions", "renamed", "titled")
+
+
+class Shares(NamedTuple):
+    """What part of the pairs is given each sort of text in an epoch, of those that have one."""
+
+    names: float = 0.0
+    questions: float = 0.0
+    renamed: float = 0.0
+    titles: float = 0.0
+    unnamed: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +40,8 @@ class Variants:
     """What else may stand for a pair: places of texts among the tokens of a role, NO_ROW where there is none.
 
     names (N,) and masked (N,): the function's name as the query, with name_keys (N,), and its code without it.
-    questions (N, Q) and renamed (N, V): other queries and other codes, those that there are in front. shares: what part
-    of pairs is given a name, a question, other local names, in an epoch.
+    questions (N, Q) and renamed (N, V): other queries and other codes, those that there are in front. titled (N,): the
+    code behind its qualified name, as an index of `text_fields: [title, text]` reads it.
     """
 
     names: np.ndarray
@@ -39,25 +49,32 @@ class Variants:
     name_keys: np.ndarray
     questions: np.ndarray
     renamed: np.ndarray
-    shares: tuple[float, float, float]
+    titled: np.ndarray
+    shares: Shares
     seed: int
 
     def queries(self, rows: np.ndarray, epoch: int) -> np.ndarray:
         """(B,) texts that ask for the pairs in rows."""
-        chosen = _one_of(self.questions, rows, self.shares[1], Draws(self.seed, epoch), _QUESTION)
+        chosen = _one_of(self.questions, rows, self.shares.questions, Draws(self.seed, epoch), _QUESTION)
         return np.where(self.named(rows, epoch), self.names[rows], chosen)
 
     def documents(self, rows: np.ndarray, epoch: int) -> np.ndarray:
-        """(B,) texts that are the code of the pairs in rows, whoever asks."""
-        return _one_of(self.renamed, rows, self.shares[2], Draws(self.seed, epoch), _RENAMED)
+        """(B,) texts that are the code of the pairs in rows, whoever asks: without its name, behind its title, or else
+        perhaps with other local names."""
+        draws, shares = Draws(self.seed, epoch), self.shares
+        chosen = _one_of(self.renamed, rows, shares.renamed, draws, _RENAMED)
+        form = draws.of(rows, _FORM)
+        masked, titled = self.masked[rows], self.titled[rows]
+        chosen = np.where((form < shares.unnamed + shares.titles) & (titled != NO_ROW), titled, chosen)
+        return np.where((form < shares.unnamed) & (masked != NO_ROW), masked, chosen)
 
     def named(self, rows: np.ndarray, epoch: int) -> np.ndarray:
         """(B,) bool: whether a pair's query is the function's name."""
-        drawn = Draws(self.seed, epoch).of(rows, _NAMED) < self.shares[0]
+        drawn = Draws(self.seed, epoch).of(rows, _NAMED) < self.shares.names
         return np.asarray(drawn & (self.names[rows] != NO_ROW))
 
     @classmethod
-    def of(cls, arrays: Mapping[str, np.ndarray], shares: tuple[float, float, float], seed: int) -> "Variants":
+    def of(cls, arrays: Mapping[str, np.ndarray], shares: Shares, seed: int) -> "Variants":
         """From the arrays that `Texts.varied` made."""
         return cls(**{name: np.array(arrays[name]) for name in NAMES}, shares=shares, seed=seed)
 
@@ -68,6 +85,7 @@ class Variants:
             "pairs_with_a_name": int((self.names != NO_ROW).sum()),
             "pairs_with_questions": int((self.questions != NO_ROW).any(axis=1).sum()),
             "pairs_with_renamed_code": int((self.renamed != NO_ROW).any(axis=1).sum()),
+            "pairs_with_a_title": int((self.titled != NO_ROW).sum()),
         }
 
 
@@ -80,25 +98,35 @@ class Texts:
         self._sizes = {role: len(table) for role in ROLES}
 
     def varied(
-        self, seed: int, name_letters: int | None, questions: bool, variants: int, from_corpus: bool
+        self, seed: int, wanted: Shares, name_letters: int, variants: int, from_corpus: bool, mined: np.ndarray
     ) -> dict[str, np.ndarray]:
-        """Arrays of `Variants`; the texts they name are added."""
-        count = len(self._table)
+        """Arrays of `Variants`; the texts they name are added.
+
+        wanted: sorts of which no pair is given any are not made. mined (N,) bool: the others are no functions, so that
+        their code is neither titled nor unnamed.
+        """
+        count, variants = len(self._table), variants if wanted.renamed else 0
         names, masked, name_keys = np.full(count, NO_ROW), np.full(count, NO_ROW), np.zeros(count, np.int64)
-        asked = np.full((count, augmentation.QUESTIONS if questions else 0), NO_ROW)
-        renamed = np.full((count, variants), NO_ROW)
+        asked = np.full((count, augmentation.QUESTIONS if wanted.questions else 0), NO_ROW)
+        renamed, titled = np.full((count, variants), NO_ROW), np.full(count, NO_ROW)
         pool = self._pool(seed) if variants and from_corpus else {}
         for start in tqdm(range(0, count, TEXTS_AT_A_TIME), desc="augment", unit="block", disable=None):
             rows = self._table.select(["name", "language", "query", "code"]).slice(start, TEXTS_AT_A_TIME).to_pylist()
             new: dict[Role, list[str]] = {role: [] for role in ROLES}
             for row, each in enumerate(rows, start):
                 name, language = each["name"] or "", each["language"] or ""
-                query = None if name_letters is None else augmentation.name_query(name, name_letters)
+                query = augmentation.name_query(name, name_letters) if wanted.names else None
                 if query is not None:
                     names[row] = self._add(new, "query", query)
-                    masked[row] = self._add(new, "document", augmentation.masked(each["code"], name))
                     name_keys[row] = text_key(query)
-                for number, text in enumerate(augmentation.questions(each["query"], language) if questions else ()):
+                function = bool(name and mined[row])
+                if query is not None or (function and wanted.unnamed):
+                    masked[row] = self._add(new, "document", augmentation.masked(each["code"], name))
+                if function and wanted.titles:
+                    titled[row] = self._add(new, "document", f"{name} {each['code']}")
+                for number, text in enumerate(
+                    augmentation.questions(each["query"], language) if wanted.questions else ()
+                ):
                     asked[row, number] = self._add(new, "query", text)
                 if not variants:
                     continue  # local names are found by parsing, the slowest thing here
@@ -109,7 +137,8 @@ class Texts:
             for role in ROLES:
                 self._parts[role].append(self._encoder.tokens(pa.array(new[role], pa.large_string()), role))
                 self._sizes[role] += len(new[role])
-        return {"names": names, "masked": masked, "name_keys": name_keys, "questions": asked, "renamed": renamed}
+        made = {"names": names, "masked": masked, "name_keys": name_keys, "questions": asked}
+        return made | {"renamed": renamed, "titled": titled}
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Token ids and keys of both roles, for `pairs.tokenised`. What was cut is told of the pairs' own texts."""
@@ -141,4 +170,4 @@ def _one_of(places: np.ndarray, rows: np.ndarray, share: float, draws: Draws, wh
     return np.where(chosen, picked, rows)
 
 
-_NAMED, _QUESTION, _RENAMED = 0, 1, 3  # streams of draws; a question and a renaming take two each
+_NAMED, _QUESTION, _RENAMED, _FORM = 0, 1, 3, 5  # streams of draws; a question and a renaming take two each
