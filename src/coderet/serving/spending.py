@@ -143,6 +143,6 @@ class Ledger:
             already = f", {self.cost(read, written):.4f} in money," if self._price is not None else ""
             raise SpendingLimit(
                 f"{self._name}: {spent:,} tokens{already} are spent and the next request takes up to {tokens:,}, which "
-                f"is more than {self._setting}'s {' and '.join(limits)}. What was {self._done} is kept: raise the limit "
-                f"and run the same stage again, it goes on from there. The ledger is {self._path}"
+                f"is more than {self._setting}'s {' and '.join(limits)}. What was {self._done} is kept: raise the "
+                f"limit and run the same stage again, it goes on from there. The ledger is {self._path}"
             )
