@@ -16,20 +16,24 @@ FENCE, FENCE_STOP = "```python\n", ("\n```",)
 
 
 def prompt(problem: Problem, documents: Sequence[Document], layout: Layout) -> Parts:
-    """Chat: the function in a fence and the answer begun with one. Base: the documents as code, then the prompt."""
+    """Chat: the function in a fence and the answer begun with it, so that what is left to say is the body.
+
+    Base: the documents as code, then the prompt.
+    """
     asked = problem["prompt"].strip("\n")
     if layout == "base":
         shown = tuple(each.text.strip() for each in documents)
         return Parts("", shown, f"\n\n\n{asked}\n" if documents else f"{asked}\n", "\n\n\n", stop=STOP)
     ask = (
-        "Complete this Python function. Answer with the whole function in one code block, nothing else.\n\n"
-        f"{FENCE}{asked}\n```"
+        f"Complete this Python function:\n\n{asked}\n\n"
+        "Answer with the whole function, its body written out, in one code block and nothing else."
     )
+    start = f"{FENCE}{asked.rstrip()}"  # a line feed at the end would be read as one that no blanks follow
     if not documents:
-        return Parts("", (), ask, start=FENCE, stop=FENCE_STOP)
+        return Parts("", (), ask, start=start, stop=FENCE_STOP)
     shown = tuple(each.text.strip() for each in documents)
     before, joiner = f"Here is code that may help.\n\n{FENCE}", f"\n```\n\n{FENCE}"
-    return Parts(before, shown, f"\n```\n\n{ask}", joiner, start=FENCE, stop=FENCE_STOP)
+    return Parts(before, shown, f"\n```\n\n{ask}", joiner, start=start, stop=FENCE_STOP)
 
 
 def read(problem: Problem, completion: str, layout: Layout) -> Answer:
@@ -37,7 +41,7 @@ def read(problem: Problem, completion: str, layout: Layout) -> Answer:
     if layout == "base":
         body = extraction.until(extraction.clean(completion), STOP)
         return Answer(body, "continuation") if body.strip() else extraction.NOTHING
-    return extraction.code(completion, wanted=problem["entry_point"], start=FENCE)
+    return extraction.code(completion, wanted=problem["entry_point"], start=f"{FENCE}{problem['prompt'].strip()}")
 
 
 def programs(problem: Problem, answer: Answer) -> list[Program]:
@@ -89,7 +93,7 @@ ANSWERING = Answering(
     programs=programs,
     reference=reference,
     negative=negative,
-    choices={"layout": "documents in fences, then the function; the answer is begun with a fence"},
+    choices={"layout": "documents in fences, then the function, with which the answer is begun"},
 )
 PAPER = Answering(
     prompt=paper_prompt,
