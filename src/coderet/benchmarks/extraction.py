@@ -48,13 +48,13 @@ def code(completion: str, wanted: str = "", start: str = "") -> Answer:
     A completion that opens a fence of its own does not go on from start, which is then left out.
     """
     text = clean(completion)
+    if not text.strip():  # start alone is the question
+        return NOTHING
     own = blocks(text)
     opened = "```" in start or "~~~" in start
     if opened and not (own and _stands_alone(text)):
         text = start + text
         own = blocks(text)
-    if not text.strip():
-        return NOTHING
     python = [each for each in own if each.label in _PYTHON and each.code.strip()] or [
         each for each in own if each.code.strip()
     ]
