@@ -59,7 +59,8 @@ class Program(NamedTuple):
     pass. stdin: what it reads. files: written beside it before. modules: imported before its clock starts.
     environment: the name of a pinned environment of `make env`, empty for the suite's own. command: instead of source
     and check, a command that is run in the folder of files and passes with status 0 (`pytest`); {python} stands for
-    the environment's interpreter; where it is pytest, its session must have come to its end with all tests passed.
+    the environment's interpreter; where it is pytest, its session must have come to its end with all tests passed, and
+    plugins that are installed take part only where the command names them (`-p`).
     tree: a folder that is copied under files before each, for repositories.
     tested: names that the check takes from the answer although builtins are called so (`sum`); all others that hide a
     builtin are hidden from the check. accepts: what the program has written must satisfy it, instead of a check or

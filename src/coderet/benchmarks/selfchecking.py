@@ -38,6 +38,30 @@ def check(answering: Answering, problems: Mapping[str, Problem], run: Runner) ->
     return report
 
 
+def chosen(sets: Sequence[str], wanted: str) -> Sequence[str]:
+    """All sets of problems, or the one that is wanted; DataError if there is none of that name."""
+    if wanted and wanted not in sets:
+        raise DataError(f"there is no set of problems {wanted!r}; there are: {', '.join(sets)}")
+    return [wanted] if wanted else sets
+
+
+def step(every: str) -> int:
+    """every as a number from 1; DataError if it is none."""
+    if not every.isdecimal() or not int(every):
+        raise DataError(f"every is {every!r}; wanted a whole number from 1, such as 10 for each tenth problem")
+    return int(every)
+
+
+def line(name: str, report: Mapping[str, Any]) -> str:
+    """What a person wants to know of a set's report first."""
+    if "unchecked" in report:
+        return f"{name}: unchecked: {report['unchecked']}"
+    judged = report["problems"] - len(report["without_tests"])
+    told = f"{name}: {report['passed']} of {judged} pass, not known to fail: {report['unknown_failures'] or 'none'}"
+    controls = f"; answers that do nothing pass: {report['negative_passed'] or 'none'}"
+    return told + controls * ("negative_passed" in report)
+
+
 def outcomes(
     answering: Answering, problems: Mapping[str, Problem], answer_of: Callable[[Problem], str], run: Runner
 ) -> dict[str, Outcome]:
