@@ -522,6 +522,12 @@ def test_the_world_of_a_program_is_empty_and_read_only(wall: sandbox.Level):
     assert not [name for name in os.environ if name.startswith("PYTEST") and name in found.output]
 
 
+def test_a_program_may_import_what_its_interpreter_brings_wherever_that_lies(wall: sandbox.Level):
+    """Also where only root may read the folders above it."""
+    found = outcomes([Program("import array, cmath, colorsys, heapq, wave\n" + SUM, SUM_CHECK)], level=wall)
+    assert found[0].verdict == "passed", found[0]
+
+
 def test_a_normal_user_has_the_same_walls(wall: sandbox.Level):
     if os.geteuid() != 0:
         pytest.skip("this is a normal user already")

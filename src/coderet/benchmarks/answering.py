@@ -111,7 +111,8 @@ class Answering:
     answer passes if all of its programs do; a problem without tests gives none. grade: metrics in 0 to 1 instead of
     running (`exact_match`, `edit_similarity`). reference: the benchmark's own answer as a completion would give it,
     for the self-check and for what the leak detector looks for; negative: an answer that must fail. metrics: the first
-    is the headline. environment: as in Program. known: problems whose reference fails, by id, and why.
+    is the headline. environment: as in Program. known: problems whose reference fails, by id, and why; weak: those
+    whose tests an answer that does nothing passes.
     """
 
     prompt: Callable[[Problem, Sequence[Document], Layout], Parts]
@@ -124,3 +125,4 @@ class Answering:
     environment: str = ""
     choices: Mapping[str, str] = field(default_factory=dict, compare=False)
     known: Mapping[str, str] = field(default_factory=dict, compare=False)
+    weak: tuple[str, ...] = ()

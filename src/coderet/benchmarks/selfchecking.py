@@ -3,7 +3,7 @@
 Before a model is scored the reference solutions run through the reader and the judge that its answers will. Those that
 fail are named with what they failed by, and whether that was known (`Answering.known`); nothing is left out for it,
 unless params says so (`answering.left_out`). Beside them runs a negative control, an answer that does nothing: where it
-passes, the tests of a problem cannot tell.
+passes, the tests of a problem cannot tell (`Answering.weak` names those that are known).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,7 +33,9 @@ def check(answering: Answering, problems: Mapping[str, Problem], run: Runner) ->
     }
     if answering.negative is not None:
         controls = outcomes(answering, problems, answering.negative, run)
-        report["negative_passed"] = [each for each, found in controls.items() if found.verdict == "passed"]
+        passed = [each for each, found in controls.items() if found.verdict == "passed"]
+        report["negative_passed"] = passed
+        report["unknown_negatives"] = sorted(set(passed) - set(answering.weak))
         report["negative_failed"] = sum(found.verdict not in ("passed", "no tests") for found in controls.values())
     return report
 
@@ -58,8 +60,10 @@ def line(name: str, report: Mapping[str, Any]) -> str:
         return f"{name}: unchecked: {report['unchecked']}"
     judged = report["problems"] - len(report["without_tests"])
     told = f"{name}: {report['passed']} of {judged} pass, not known to fail: {report['unknown_failures'] or 'none'}"
-    controls = f"; answers that do nothing pass: {report['negative_passed'] or 'none'}"
-    return told + controls * ("negative_passed" in report)
+    if "negative_passed" not in report:
+        return told
+    unknown = report["unknown_negatives"] or "none"
+    return f"{told}; {len(report['negative_passed'])} that do nothing pass, not known to: {unknown}"
 
 
 def outcomes(
