@@ -19,7 +19,8 @@ def main(benchmark: str, posed: str = "", every: str = "1") -> None:
     with stage.open(benchmark=benchmark, posed=posed, every=every) as job:
         folder, facts = paths.benchmark(benchmark), benchmarks.benchmark(job.params.benchmarks[benchmark].kind)
         run = partial(sandbox.run, processes=job.params.answering.processes)
-        inputs, told = store.identity(folder / "problems"), {}
+        inputs = store.identity(folder / "problems")
+        told: dict[str, dict[str, Any]] = {}
         if paths.result(benchmark, "selfcheck").exists():
             before = store.read_json(paths.result(benchmark, "selfcheck"))
             told = before["datasets"] if before.get("inputs") == inputs else {}
