@@ -42,9 +42,9 @@ env:             ## An environment that a benchmark's answers run in, .venv-<nam
 	test -x .venv-$(ENV)/bin/python || $(PYTHON) -m venv .venv-$(ENV)
 	.venv-$(ENV)/bin/python -m pip install --quiet --only-binary :all: --requirement env/$(ENV).txt
 
-selfcheck: $(READY)  ## A benchmark's own answers through its judge: make selfcheck BENCHMARK=odex-devdocs
+selfcheck: $(READY)  ## A benchmark's own answers through its judge: make selfcheck BENCHMARK=odex-devdocs [SET=<one of its sets>] [EVERY=<nth problem only>]
 	@test -n "$(BENCHMARK)" || { echo "which? make selfcheck BENCHMARK=<a benchmark that was collected and poses problems>" >&2; exit 2; }
-	cd $(HOME_OF_PRESET) && python $(CURDIR)/eval/selfcheck.py $(BENCHMARK)
+	cd $(HOME_OF_PRESET) && python $(CURDIR)/eval/selfcheck.py $(BENCHMARK) "$(SET)" "$(EVERY)"
 
 docs: $(READY)   ## Write docs/benchmarks.md from the records of the benchmarks
 	python docs/generate.py

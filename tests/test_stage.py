@@ -39,3 +39,16 @@ def test_a_mistake_of_ours_keeps_its_traceback(monkeypatch):
     monkeypatch.setattr("sys.argv", ["search.py"])
     with pytest.raises(FileNotFoundError):
         stage.run(main)
+
+
+@pytest.mark.parametrize(("given", "taken"), [(["a"], ("a", "1")), (["a", "5"], ("a", "5")), (["a", ""], ("a", "1"))])
+def test_arguments_that_have_a_default_may_be_left_out_or_be_empty(monkeypatch, given, taken):
+    seen = []
+
+    def main(one: str, every: str = "1") -> None:
+        """A stage."""
+        seen.append((one, every))
+
+    monkeypatch.setattr("sys.argv", ["selfcheck.py", *given])
+    stage.run(main)
+    assert seen == [taken]

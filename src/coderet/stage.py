@@ -39,11 +39,14 @@ _ADVICE |= dict.fromkeys((errno.ENOTDIR, errno.EISDIR, errno.EEXIST), _IN_THE_WA
 
 
 def run(main: Callable[..., None]) -> None:
-    """Call main with the command line's positional arguments, which are its parameters, all text."""
+    """Call main with the command line's positional arguments, which are its parameters, all text; those that have a
+    default may be left out or be empty."""
     parser = argparse.ArgumentParser(description=(sys.modules[main.__module__].__doc__ or "").strip().split("\n")[0])
-    for name in inspect.signature(main).parameters:
-        parser.add_argument(name)
-    arguments = vars(parser.parse_args())
+    taken = inspect.signature(main).parameters
+    defaults = {name: each.default for name, each in taken.items() if each.default is not each.empty}
+    for name in taken:
+        parser.add_argument(name, nargs="?" if name in defaults else None)
+    arguments = {name: given or defaults.get(name, given) for name, given in vars(parser.parse_args()).items()}
     # Threads that wait spin by default, which is three times slower where other work wants the cores too.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:
@@ -70,7 +73,7 @@ def _advice(error: Exception) -> str:
 
 
 def _what(arguments: Mapping[str, str]) -> str:
-    return " ".join([os.path.basename(sys.argv[0]).removesuffix(".py"), *arguments.values()])
+    return " ".join([os.path.basename(sys.argv[0]).removesuffix(".py"), *filter(None, arguments.values())])
 
 
 @dataclass

@@ -59,7 +59,8 @@ class Program(NamedTuple):
     pass. stdin: what it reads. files: written beside it before. modules: imported before its clock starts.
     environment: the name of a pinned environment of `make env`, empty for the suite's own. command: instead of source
     and check, a command that is run in the folder of files and passes with status 0 (`pytest`); {python} stands for
-    the environment's interpreter; where it is pytest, its session must have come to its end with all tests passed.
+    the environment's interpreter; where it is pytest, its session must have come to its end with all tests passed, and
+    plugins that are installed take part only where the command names them (`-p`).
     tree: a folder that is copied under files before each, for repositories.
     tested: names that the check takes from the answer although builtins are called so (`sum`); all others that hide a
     builtin are hidden from the check. accepts: what the program has written must satisfy it, instead of a check or
@@ -110,7 +111,8 @@ class Answering:
     answer passes if all of its programs do; a problem without tests gives none. grade: metrics in 0 to 1 instead of
     running (`exact_match`, `edit_similarity`). reference: the benchmark's own answer as a completion would give it,
     for the self-check and for what the leak detector looks for; negative: an answer that must fail. metrics: the first
-    is the headline. environment: as in Program. known: problems whose reference fails, by id, and why.
+    is the headline. environment: as in Program. known: problems whose reference fails, by id, and why; weak: those
+    whose tests an answer that does nothing passes.
     """
 
     prompt: Callable[[Problem, Sequence[Document], Layout], Parts]
@@ -123,3 +125,4 @@ class Answering:
     environment: str = ""
     choices: Mapping[str, str] = field(default_factory=dict, compare=False)
     known: Mapping[str, str] = field(default_factory=dict, compare=False)
+    weak: tuple[str, ...] = ()

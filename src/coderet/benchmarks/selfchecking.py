@@ -3,7 +3,7 @@
 Before a model is scored the reference solutions run through the reader and the judge that its answers will. Those that
 fail are named with what they failed by, and whether that was known (`Answering.known`); nothing is left out for it,
 unless params says so (`answering.left_out`). Beside them runs a negative control, an answer that does nothing: where it
-passes, the tests of a problem cannot tell.
+passes, the tests of a problem cannot tell (`Answering.weak` names those that are known).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,9 +33,37 @@ def check(answering: Answering, problems: Mapping[str, Problem], run: Runner) ->
     }
     if answering.negative is not None:
         controls = outcomes(answering, problems, answering.negative, run)
-        report["negative_passed"] = [each for each, found in controls.items() if found.verdict == "passed"]
+        passed = [each for each, found in controls.items() if found.verdict == "passed"]
+        report["negative_passed"] = passed
+        report["unknown_negatives"] = sorted(set(passed) - set(answering.weak))
         report["negative_failed"] = sum(found.verdict not in ("passed", "no tests") for found in controls.values())
     return report
+
+
+def chosen(sets: Sequence[str], wanted: str) -> Sequence[str]:
+    """All sets of problems, or the one that is wanted; DataError if there is none of that name."""
+    if wanted and wanted not in sets:
+        raise DataError(f"there is no set of problems {wanted!r}; there are: {', '.join(sets)}")
+    return [wanted] if wanted else sets
+
+
+def step(every: str) -> int:
+    """every as a number from 1; DataError if it is none."""
+    if not every.isdecimal() or not int(every):
+        raise DataError(f"every is {every!r}; wanted a whole number from 1, such as 10 for each tenth problem")
+    return int(every)
+
+
+def line(name: str, report: Mapping[str, Any]) -> str:
+    """What a person wants to know of a set's report first."""
+    if "unchecked" in report:
+        return f"{name}: unchecked: {report['unchecked']}"
+    judged = report["problems"] - len(report["without_tests"])
+    told = f"{name}: {report['passed']} of {judged} pass, not known to fail: {report['unknown_failures'] or 'none'}"
+    if "negative_passed" not in report:
+        return told
+    unknown = report["unknown_negatives"] or "none"
+    return f"{told}; {len(report['negative_passed'])} that do nothing pass, not known to: {unknown}"
 
 
 def outcomes(

@@ -96,6 +96,22 @@ def test_the_reference_passes_and_a_statement_that_does_nothing_does_not():
         assert run(problem, ds1000.negative(problem)).verdict == "failed"
 
 
+def test_a_solution_may_go_on_in_a_body_that_the_script_began():
+    problem = BODY | {
+        "prompt": BODY["prompt"].replace("    # return", "    more = 0\n    # return"),
+        "reference_code": "    result = sorted(values)\n\n    return result",
+        "code_context": CONTEXT % "def solve(values):\n    more = 0\n[insert]\nresult = solve(values)",
+    }
+    assert run(problem, ds1000.reference(problem)).verdict == "passed"
+    behind = LINE | {"code_context": CONTEXT % "def first(values):\n    return values[0]\n[insert]"}
+    assert run(behind, ds1000.reference(behind)).verdict == "passed"
+
+
+def test_a_script_may_go_on_in_the_solutions_last_line():
+    problem = LINE | {"code_context": CONTEXT % "[insert].copy()"}
+    assert run(problem, ds1000.reference(problem)).verdict == "passed"
+
+
 def test_the_test_looks_at_the_words_of_a_solution_too():
     assert run(LINE, "result = [each for each in sorted(values)]\n```").verdict == "failed"
 

@@ -1,6 +1,6 @@
 import json
 
-from coderet.benchmarks import benchmark, sandbox
+from coderet.benchmarks import benchmark, sandbox, selfchecking
 from coderet.benchmarks.answering import Document
 from coderet.benchmarks.answers import mbpp
 from coderet.corpora import store
@@ -41,10 +41,31 @@ def test_a_problem_without_asserts_has_no_program():
     assert mbpp.programs({**PROBLEM, "test_list": []}, mbpp.read(PROBLEM, "x = 1", "chat")) == []
 
 
-def test_all_974_tasks_ask_in_a_benchmark_of_their_own(real_data, tmp_path):
+def test_a_function_that_is_called_like_a_builtin_is_the_one_that_is_tested():
+    task = {
+        **PROBLEM,
+        "code": "def sum(a, b):\n    return a * b",
+        "test_setup_code": "",
+        "test_list": ["assert sum(2, 3) == 6"],
+    }
+    programs = [
+        mbpp.programs(task, mbpp.read(task, answer(task), "chat"))[0] for answer in (mbpp.reference, mbpp.negative)
+    ]
+    found = dict(sandbox.run(programs))
+    assert (found[0].verdict, found[1].verdict) == ("passed", "failed")
+
+
+def test_nothing_is_no_code():
+    assert verdict("") == "no code"
+
+
+def test_all_974_tasks_ask_in_a_benchmark_of_their_own_and_their_references_pass(real_data, tmp_path):
     store.write_benchmark(tmp_path / "b", benchmark("mbpp-974").collect(real_data))
     problems = store.read_problems(tmp_path / "b", "mbpp")
     assert len(problems) == 974 and problems.ids[0] == "MBPP/1"
+    by_id = dict(zip(problems.ids, problems.contents, strict=True))
+    found = selfchecking.outcomes(mbpp.ANSWERING, by_id, mbpp.reference, lambda programs: sandbox.run(programs, 2))
+    assert {name: each for name, each in found.items() if each.verdict != "passed"} == {}
 
 
 def test_the_mended_tasks_are_read_from_their_own_file(tmp_path):

@@ -61,6 +61,7 @@ SECONDS = 60.0
 MEMORY = 8 << 30  # address space: tensorflow and torch reserve more than they use
 ENVIRONMENT = "ds1000"
 
+_INDENTED_MARK = re.compile(r"\n[ \t]+### BEGIN SOLUTION\s*$")
 _MARKS = ("# SOLUTION START", "### BEGIN SOLUTION", "BEGIN SOLUTION")
 _CONTEXT = re.compile(r'^exec_context = r"""(.*?)"""', re.DOTALL | re.MULTILINE)
 _INSERT = "[insert]"
@@ -160,24 +161,38 @@ def _script(problem: Problem) -> str:
 
 
 def _enclosing(problem: Problem) -> str:
-    """The function whose body a solution is; empty if it stands outside of any."""
-    before = _script(problem).partition(_INSERT)[0].rstrip().rpartition("\n")[2]
-    head = re.match(r"def (\w+)\(.*:$", before)
-    return head[1] if head else ""
+    """The function whose body a solution is, or goes on; empty if it stands outside of any."""
+    before = _script(problem).partition(_INSERT)[0].rstrip().split("\n")
+    first = next((line for line in reversed(before) if line.strip() and not line[0].isspace()), "")
+    head = re.match(r"def (\w+)\(.*:$", first)
+    goes_on = first is not before[-1]  # then the indented mark in the prompt says whether it does
+    if head is None or (goes_on and not _INDENTED_MARK.search(problem["prompt"])):
+        return ""
+    return head[1]
 
 
 def _placed(problem: Problem, answer: Answer) -> Answer:
     """The answer as it parses in its place: as it is, indented, or the body of the function that it brings."""
     if not answer.code.strip():
         return extraction.NOTHING
+    answer = Answer(answer.code.rstrip(), answer.form)  # one script goes on in the same line
     name = _enclosing(problem)
     if not name:
         return answer
     script = _script(problem)
-    for code in (body for body in (_body(answer.code, name), answer.code, _indented(answer.code)) if body):
+    # Behind a body that was begun an answer without blanks parses, too, and yet belongs into it.
+    lies_in = (answer.code, _indented(answer.code))
+    for code in (_body(answer.code, name), *(lies_in if _begins_indented(answer.code) else reversed(lies_in))):
+        if not code:
+            continue
         if extraction.is_python(script.replace(_INSERT, code)):
             return Answer(code, answer.form)
     return answer
+
+
+def _begins_indented(code: str) -> bool:
+    """Whether the first line that is no comment has blanks in front."""
+    return bool(re.match(r"(?:[ \t]*(?:#.*)?\n)*[ \t]+[^\s#]", code))
 
 
 def _indented(code: str) -> str:

@@ -30,6 +30,13 @@ KNOWN_FAILURES = {
 }
 """Reference solutions of the English tasks that do not pass."""
 
+WEAK = (
+    *("9_8315209", "15_29784889", "29_41861705", "31_16344756", "40_13745648", "56_20211942", "61_17438096"),
+    *("106_12842997", "122_299446", "139_8519922", "160_20546419", "192_3777301", "193_3777301", "306_24642040"),
+    *("331_303200", "347_10960463", "414_6420361", "428_38081866"),
+)
+"""Tasks whose tests a function that returns None passes: they look at nothing else, or want None."""
+
 MODULES = ("numpy", "pandas", "matplotlib.pyplot", "scipy.stats", "sqlalchemy", "requests", "bs4", "flask", "django")
 """What takes long to import."""
 
@@ -199,6 +206,7 @@ ANSWERING = Answering(
     negative=negative,
     environment=ENVIRONMENT,
     known=KNOWN_FAILURES,
+    weak=WEAK,
     choices={**_CHOICES, "prompt": "documentation, the function with its hole, the whole function asked for"},
 )
 PAPER = Answering(
@@ -209,5 +217,6 @@ PAPER = Answering(
     negative=negative,
     environment=ENVIRONMENT,
     known=KNOWN_FAILURES,
+    weak=WEAK,
     choices={**_CHOICES, "prompt": "as CodeRAG-Bench has it, no chat"},
 )

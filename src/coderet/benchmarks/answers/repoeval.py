@@ -20,8 +20,8 @@ from functools import lru_cache
 from coderet.benchmarks import extraction
 from coderet.benchmarks.answering import Answer, Answering, Document, Layout, Parts, Problem, Program
 
-WEAK = ("_check_index", "_check_keys")
-"""Functions of redframes whose tests pass with `return None` for a body."""
+WEAK = ("maxhumber_redframes/39", "maxhumber_redframes/40")
+"""Tasks whose tests pass with `return None` for a body: `_check_index` and `_check_keys`."""
 
 ENVIRONMENT = "repoeval"
 ENVIRONMENTS = {"lucidrains_imagen-pytorch": "imagen"}
@@ -284,6 +284,7 @@ ANSWERING = Answering(
     reference=reference,
     negative=negative,
     environment=ENVIRONMENT,
+    weak=WEAK,
     choices={**_CHOICES, "prompt": "windows in fences, the file up to the hole"},
 )
 PAPER = Answering(
@@ -293,6 +294,7 @@ PAPER = Answering(
     reference=reference,
     negative=negative,
     environment=ENVIRONMENT,
+    weak=WEAK,
     choices={**_CHOICES, "prompt": "as RepoCoder has it, no chat"},
 )
 COMPARED = Answering(
