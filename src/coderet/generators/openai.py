@@ -337,5 +337,7 @@ def _met(choice: Mapping[str, Any], stops: Sequence[str]) -> str:
 def _without(text: str, start: str) -> str | None:
     """text without the beginning that it was asked for, which a server that does not go on from it repeats; None if it
     does not begin so."""
-    bare = text.lstrip()
-    return bare[len(start.strip()) :] if bare.startswith(start.strip()) else None
+    bare, begun = text.lstrip(), start.strip()
+    if not begun:
+        return text
+    return bare[len(begun) :] if bare.startswith(begun) else None
