@@ -79,8 +79,8 @@ bench: $(READY)  ## Speed and memory against peers
 
 vllm: $(VLLM)/.ready  ## vLLM in an environment of its own, serving a prepared generator: make vllm GENERATOR=smollm2 PORT=8000
 	@test -d $(HOME_OF_PRESET)/models/generators/$(GENERATOR)/model || { echo "there is no model of $(GENERATOR); run: dvc repro prepare-generator@$(GENERATOR)" >&2; exit 2; }
-	cd $(HOME_OF_PRESET) && VLLM_NO_USAGE_STATS=1 VLLM_CPU_KVCACHE_SPACE=$${VLLM_CPU_KVCACHE_SPACE:-2} $(VLLM)/bin/vllm serve \
-		models/generators/$(GENERATOR)/model --served-model-name $(GENERATOR) --host 127.0.0.1 --port $(PORT) $(if $(HAS_GPU),,--enforce-eager)
+	cd $(HOME_OF_PRESET) && VLLM_NO_USAGE_STATS=1 VLLM_CPU_KVCACHE_SPACE=$${VLLM_CPU_KVCACHE_SPACE:-2} $(VLLM)/bin/python -m vllm.entrypoints.openai.api_server \
+		--model models/generators/$(GENERATOR)/model --served-model-name $(GENERATOR) --host 127.0.0.1 --port $(PORT) $(if $(HAS_GPU),,--enforce-eager)
 
 $(VLLM)/.ready: $(VLLM_PINS)
 	test -x $(VLLM)/bin/python || $(PYTHON) -m venv $(VLLM)

@@ -87,3 +87,26 @@ def test_a_hundred_thousand_tokens_are_read_in_time(monkeypatch):
     assert extraction.code(f"```python\n{long}").form == "unclosed fence"
     assert extraction.code(long).form == "no fence"
     assert sum(parsed) < 20 * extraction.CHARACTERS_TRIED
+
+
+@pytest.mark.parametrize("completion", [F, f"```python\n{F}", f"Here:\n```python\n{F}"])
+def test_a_fence_whose_end_was_the_stop_string_is_closed(completion):
+    start = "```python\n"
+    whole = extraction.closed(completion, "\n```", start)
+    assert whole == f"{completion}\n```"
+    found = extraction.code(whole, wanted="f", start=start)
+    assert (found.code.strip(), found.form) == (F, "fence")
+
+
+@pytest.mark.parametrize(
+    ("completion", "stop", "start"),
+    [
+        (F, "", "```python\n"),  # the model, or the limit of tokens, ended it
+        (F, "\ndef ", "```python\n"),
+        (F, "\n```", ""),  # a model that continues plain text: no fence is open
+        (f"{F}\n```\n", "\n```", "```python\n"),
+        ("", "\n```", ""),
+    ],
+)
+def test_a_stop_string_that_closes_no_fence_is_no_part_of_an_answer(completion, stop, start):
+    assert extraction.closed(completion, stop, start) == completion

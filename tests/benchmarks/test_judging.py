@@ -1,6 +1,10 @@
+import pyarrow as pa
+
 from coderet.benchmarks import judging
 from coderet.benchmarks.answering import Answer, Answering, Outcome, Parts, Program
 from coderet.benchmarks.judging import Completed
+from coderet.corpora import answered
+from coderet.records import PROBLEMS, Problems
 
 PROBLEM = {"tests": ["one", "two"]}
 
@@ -59,3 +63,16 @@ def test_a_leak_is_the_share_of_the_references_own_lines_in_the_context():
     assert judging.leak(ANSWERING, PROBLEM, "", "") == 0.0
     silent = Answering(prompt=ANSWERING.prompt, read=ANSWERING.read)
     assert judging.leak(silent, PROBLEM, "", context) is None
+
+
+def test_a_completion_is_read_with_the_end_of_its_fence(tmp_path):
+    texts = {"a": ("x", "stop", "\n```"), "b": ("x", "stop", ""), "c": ("x", "length", "")}
+    told = {"query_id": "q", "system": "", "user": "", "start": "```python\n", "context": "", "documents": []}
+    prompts = [{**told, "problem_id": own, "tokens": 1} for own in texts]
+    spent = {"sample": 0, "prompt_tokens": 1, "completion_tokens": 1}
+    made = [{**spent, "problem_id": own, "text": t, "finish": f, "stop": s} for own, (t, f, s) in texts.items()]
+    answered.write(answered.prompts_path(tmp_path, "set"), prompts, answered.PROMPTS)
+    answered.write(answered.completions_path(tmp_path, "set"), made, answered.COMPLETIONS, {"layout": "chat"})
+    table = pa.table({"id": [*texts], "query_id": ["q"] * 3, "problem": ["{}"] * 3}, schema=PROBLEMS)
+    asked = judging.asked(Problems("set", "data", table), tmp_path)
+    assert [each.text for each in asked.completed] == ["x\n```", "x", "x"]

@@ -5,7 +5,8 @@ from coderet.records import DataError
 
 
 def test_a_table_reads_back_with_the_settings_that_made_it(tmp_path):
-    row = {"problem_id": "p", "sample": 0, "text": "x\n", "finish": "stop", "prompt_tokens": 3, "completion_tokens": 1}
+    row = {"problem_id": "p", "sample": 0, "text": "x\n", "finish": "stop", "stop": ""}
+    row |= {"prompt_tokens": 3, "completion_tokens": 1}
     path = answered.completions_path(tmp_path, "some")
     answered.write(path, [row], answered.COMPLETIONS, {"layout": "chat"})
     assert answered.read(path, answered.COMPLETIONS).to_pylist() == [row]

@@ -116,7 +116,7 @@ def test_a_generator_that_leaves_prompts_out_is_found_out(tmp_path):
 
 @pytest.mark.parametrize("text", ["a\ud800b", "\x00", "a\r\nb\x85\u2028c", "x" * 100_000])
 def test_every_text_is_found_as_it_was_kept(text, tmp_path):
-    kept = Store(tmp_path, Echo.identity).add("k", Completion(0, text, "stop", 1, 1))
+    kept = Store(tmp_path, Echo.identity).add("k", Completion(0, text, "stop", 1, 1, stop="\n"))
     assert Store(tmp_path, Echo.identity).find("k", 0) == kept
     kept.text.encode()
 

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 import pytest
-from imagined_server import Server, cut_off, refusing, saying, send, slowly, well
+from imagined_server import Server, answer, cut_off, refusing, saying, send, slowly, well
 
 from coderet.generators import completions
 from coderet.generators.base import Completion, Prompt
@@ -88,8 +88,37 @@ def test_the_beginning_of_an_answer_is_asked_for_and_left_out_where_it_cannot(se
 def test_four_stop_strings_are_sent_and_all_are_honoured(server):
     server.behaviours = [saying("one two three", "length")]
     stops = ("v", "x", "y", "z", "three")
-    assert one(server, Prompt("a", stop=stops)) == Completion(0, "one two ", "stop", 7, 3)
+    assert one(server, Prompt("a", stop=stops)) == Completion(0, "one two ", "stop", 7, 3, stop="three")
     assert server.asked[0]["stop"] == ["v", "x", "y", "z"]
+
+
+@pytest.mark.parametrize(
+    ("told", "stops", "met"),
+    [
+        ({"stop_reason": "b"}, ("a", "b"), "b"),  # vLLM
+        ({"matched_stop": "b"}, ("a", "b"), "b"),  # SGLang
+        ({"stop_reason": None}, ("a",), ""),  # the model ended it
+        ({"stop_reason": 2}, ("a",), ""),  # a token did
+        ({}, ("a",), "a"),  # the server does not say: the only one it can have been
+        ({}, ("a", "b"), ""),
+    ],
+)
+def test_the_stop_string_that_ended_a_completion_is_told(server, told, stops, met):
+    def behaviour(handler, payload):
+        said = answer(payload, "x")
+        said["choices"][0] |= told
+        send(handler, 200, said)
+
+    server.behaviours = [behaviour]
+    assert one(server, Prompt("q", stop=stops)).stop == met
+
+
+def test_an_answer_that_may_begin_otherwise_is_not_stopped_by_its_own_beginning(server):
+    prompt, prose = Prompt("a", start="```python\n", stop=("\n```",)), "Sure:\n```python\nf()\n```\nIt calls f."
+    server.behaviours = [saying(prose), saying("```python\nf()\n```\nIt calls f.")]
+    assert one(server, prompt).text == prose and "stop" not in server.asked[0]
+    found = one(server, prompt)
+    assert (found.text, found.stop) == ("\nf()", "\n```")
 
 
 def test_several_requests_are_under_way_at_once_and_no_more_than_allowed(server):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from coderet.generators.base import Prompt, until, whole
+from coderet.generators.base import Prompt, parted, whole
 from coderet.generators.sampling import PAPER, Sampling
 from coderet.registry import BadValue
 
@@ -51,8 +51,8 @@ def test_a_seed_is_the_same_on_every_machine():
 
 
 def test_a_text_ends_before_the_first_of_its_stop_strings():
-    assert until("a b c b", ["c", "b"]) == "a "
-    assert until("a b", ["x"]) == "a b" and until("", ["x"]) == ""
+    assert parted("a b c b", ["c", "b"]) == ("a ", "b")
+    assert parted("a b", ["x"]) == ("a b", "") and parted("", ["x"]) == ("", "")
 
 
 def test_broken_unicode_is_mended():

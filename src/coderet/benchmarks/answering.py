@@ -107,12 +107,13 @@ Layout = Literal["chat", "base"]
 @dataclass(frozen=True)
 class Answering:
     """prompt(problem, documents, layout): layout is `chat` for models that follow instructions, `base` for those that
-    continue a text. read(problem, completion, layout): the completion without the prompt's `start`. programs: an
-    answer passes if all of its programs do; a problem without tests gives none. grade: metrics in 0 to 1 instead of
-    running (`exact_match`, `edit_similarity`). reference: the benchmark's own answer as a completion would give it,
-    for the self-check and for what the leak detector looks for; negative: an answer that must fail. metrics: the first
-    is the headline. environment: as in Program. known: problems whose reference fails, by id, and why; weak: those
-    whose tests an answer that does nothing passes.
+    continue a text. read(problem, completion, layout): the completion without the prompt's `start`, and with the stop
+    string that ended it where that closes a fence. programs: an answer passes if all of its programs do; a problem
+    without tests gives none. grade: metrics in 0 to 1 instead of running (`exact_match`, `edit_similarity`).
+    reference: the benchmark's own answer as a completion would give it, for the self-check and for what the leak
+    detector looks for; negative: an answer that must fail. metrics: the first is the headline. environment: as in
+    Program. known: problems whose reference fails, by id, and why; weak: those whose tests an answer that does
+    nothing passes.
     """
 
     prompt: Callable[[Problem, Sequence[Document], Layout], Parts]

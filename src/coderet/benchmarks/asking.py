@@ -20,6 +20,9 @@ class Completion(Protocol):
     def finish(self) -> str: ...
 
     @property
+    def stop(self) -> str: ...
+
+    @property
     def prompt_tokens(self) -> int: ...
 
     @property
@@ -74,6 +77,7 @@ def answers(asked: Sequence[Question], completions: Sequence[Sequence[Completion
             "sample": sample,
             "text": each.text,
             "finish": each.finish,
+            "stop": each.stop,
             "prompt_tokens": each.prompt_tokens,
             "completion_tokens": each.completion_tokens,
         }

@@ -49,13 +49,10 @@ def code(completion: str, wanted: str = "", start: str = "") -> Answer:
     A completion that opens a fence of its own does not go on from start, which is then left out.
     """
     text = clean(completion)
-    if not text.strip():  # start alone is the question
+    if not text.strip("`~ \t\n"):  # start alone is the question
         return NOTHING
+    text = _begun(text, start)
     own = blocks(text)
-    opened = "```" in start or "~~~" in start
-    if opened and not (own and _stands_alone(text)):
-        text = start + text
-        own = blocks(text)
     python = [each for each in own if each.label in _PYTHON and each.code.strip()] or [
         each for each in own if each.code.strip()
     ]
@@ -67,6 +64,15 @@ def code(completion: str, wanted: str = "", start: str = "") -> Answer:
     if not python[0].closed:
         return Answer(_whole_lines(chosen, wanted), "unclosed fence")
     return Answer(chosen, "fence" if python[0].label else "bare fence")
+
+
+def closed(completion: str, stop: str, start: str) -> str:
+    """The completion with the stop string that ended it, if that closes a fence which would stay open without it.
+
+    Else completion: what another stop string begins is no part of the answer.
+    """
+    before, after = (blocks(_begun(each, start)) for each in (completion, completion + stop))
+    return completion + stop if before and not before[-1].closed and after[-1].closed else completion
 
 
 def clean(completion: str) -> str:
@@ -106,6 +112,12 @@ def defined(source: str) -> set[str]:
 def is_python(source: str) -> bool:
     """Whether source parses."""
     return _parsed(source) is not None
+
+
+def _begun(text: str, start: str) -> str:
+    """text behind start, if that opens a fence and text none of its own."""
+    opened = "```" in start or "~~~" in start
+    return start + text if opened and not (blocks(text) and _stands_alone(text)) else text
 
 
 def _stands_alone(text: str) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from coderet.benchmarks.answering import Answer, Answering, Layout, Outcome, Problem, Program, Verdict
-from coderet.benchmarks.extraction import clean
+from coderet.benchmarks.extraction import clean, closed
 from coderet.corpora import answered
 from coderet.records import DataError, Problems
 
@@ -22,7 +22,7 @@ Runner = Callable[[Sequence[Program]], Iterable[tuple[int, Outcome]]]
 
 
 class Completed(NamedTuple):
-    """A completion of the problem at a place."""
+    """A completion of the problem at a place. text: as it is read, with the end of its fence."""
 
     place: int
     sample: int
@@ -65,10 +65,11 @@ def asked(problems: Problems, folder: Path) -> Asked:
     if stray := [each for each in ids if each not in contents]:
         raise DataError(f"{path} answers {stray[0]!r}, which is no problem of {problems.name}; generate again")
     place = {own: number for number, own in enumerate(ids)}
-    completed = [
-        Completed(place[each["problem_id"]], each["sample"], each["text"])
-        for each in answered.read(path, answered.COMPLETIONS).to_pylist()
-    ]
+    completed = []
+    for each in answered.read(path, answered.COMPLETIONS).to_pylist():
+        own = place[each["problem_id"]]
+        text = closed(each["text"], each["stop"], prompts[own]["start"])
+        completed.append(Completed(own, each["sample"], text))
     return Asked(ids, [contents[own] for own in ids], prompts, completed, answered.settings(path)["layout"])
 
 

@@ -33,6 +33,7 @@ COMPLETIONS = pa.schema(
         ("sample", pa.int32()),
         ("text", pa.large_string()),
         ("finish", pa.large_string()),  # stop, length, or what else ended it
+        ("stop", pa.large_string()),  # the stop string that ended it, which is no part of text; empty if none did
         ("prompt_tokens", pa.int32()),
         ("completion_tokens", pa.int32()),
     ]

@@ -44,7 +44,7 @@ class Completion(NamedTuple):
 
     finish: `stop` if the model or a stop string ended it, `length` if the limit of tokens did, `refused` if a server
     would not say it, `failed` if there is no completion, for which error says why. completion_tokens: as sampled, end
-    marks included.
+    marks included. stop: the stop string that ended it, which is no part of text; empty if none did.
     """
 
     place: int
@@ -53,6 +53,7 @@ class Completion(NamedTuple):
     prompt_tokens: int
     completion_tokens: int
     error: str = ""
+    stop: str = ""
 
 
 class Generator(Protocol):
@@ -90,10 +91,13 @@ class Generator(Protocol):
         ...
 
 
-def until(text: str, stops: Iterable[str]) -> str:
-    """text up to the first place where one of stops begins."""
-    places = [place for each in stops if each and (place := text.find(each)) >= 0]
-    return text[: min(places)] if places else text
+def parted(text: str, stops: Iterable[str]) -> tuple[str, str]:
+    """text up to the first place where one of stops begins, and that one; all of text and nothing if none does."""
+    found = [(place, -len(each), each) for each in stops if each and (place := text.find(each)) >= 0]
+    if not found:
+        return text, ""
+    place, _, stop = min(found)
+    return text[:place], stop
 
 
 def whole(text: str) -> str:

@@ -78,11 +78,11 @@ class Store:
 
     def _read(self, line: bytes) -> None:
         try:
-            key, text, finish, prompt_tokens, completion_tokens, error = json.loads(line)
+            key, text, finish, prompt_tokens, completion_tokens, error, stop = json.loads(line)
         except (ValueError, TypeError, RecursionError):  # torn
             return
         if finish != FAILED:
-            self._known[key] = [text, finish, prompt_tokens, completion_tokens, error]
+            self._known[key] = [text, finish, prompt_tokens, completion_tokens, error, stop]
 
 
 def complete(

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from coderet.generators.base import Completion, Layout, Prompt, until
+from coderet.generators.base import Completion, Layout, Prompt, parted
 from coderet.generators.sampling import Sampling
 from coderet.registry import check_range
 
@@ -50,9 +50,9 @@ class Extractive:
         """The limit of new tokens does not cut a document: half of one is no document."""
         for place, prompt in enumerate(prompts):
             text = _continued(prompt.documents[0], prompt.start) if prompt.documents else ""
-            text = until(text, sampling.stop)
+            text, stop = parted(text, sampling.stop)
             asked = self.count_tokens(prompt.system + prompt.user + prompt.start)
-            yield Completion(place, text, "stop", asked, self.count_tokens(text))
+            yield Completion(place, text, "stop", asked, self.count_tokens(text), stop=stop)
 
 
 def _continued(document: str, start: str) -> str:

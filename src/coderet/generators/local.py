@@ -24,7 +24,7 @@ from transformers.utils import logging as transformers_logging
 
 from coderet.corpora import sources
 from coderet.generators import drawing, model_folder, slots
-from coderet.generators.base import Completion, Layout, Prompt, until
+from coderet.generators.base import Completion, Layout, Prompt, parted
 from coderet.generators.sampling import Sampling
 from coderet.generators.wording import Wording
 from coderet.precision import computing_type
@@ -145,9 +145,9 @@ class Local:
                 before = wanted[done.place].ids
                 ids = done.ids[:-1] if done.ids[-1] in self._ends else done.ids
                 said = self._wording.said(before, ids)
-                text = until(said, stops[done.place])
-                finish = "length" if done.full and len(text) == len(said) else "stop"
-                yield Completion(done.place, text, finish, len(before), len(done.ids))
+                text, stop = parted(said, stops[done.place])
+                finish = "length" if done.full and not stop else "stop"
+                yield Completion(done.place, text, finish, len(before), len(done.ids), stop=stop)
         except (torch.OutOfMemoryError, MemoryError) as error:
             raise DataError(self._too_much(wanted)) from error
         except RuntimeError as error:  # of a processor's memory torch says so in words only
@@ -196,7 +196,7 @@ def _open(folder: Path, dtype: torch.dtype) -> Any:
     if not folder.is_dir():
         raise DataError(f"there is no model folder {folder}; prepare the generator again")
     try:
-        model, loaded = AutoModelForCausalLM.from_pretrained(
+        opened: Any = AutoModelForCausalLM.from_pretrained(
             folder, dtype=dtype, local_files_only=True, attn_implementation="sdpa", output_loading_info=True
         )
     except Exception as error:  # transformers raises whatever a broken file makes of itself
@@ -204,6 +204,7 @@ def _open(folder: Path, dtype: torch.dtype) -> Any:
             f"{folder} does not hold a whole causal model that transformers reads with usual attention: {error}. If it "
             f"is whole, {ELSEWHERE}"
         ) from error
+    model, loaded = opened
     if missing := sorted(loaded["missing_keys"]):
         raise DataError(
             f"{folder} lacks {len(missing)} weights of a {type(model).__name__}, such as {missing[0]}: it is not "

@@ -42,7 +42,7 @@ def convert(file: Path, target: Path) -> None:
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     rule = _rule(file)
     try:
-        model = AutoModelForCausalLM.from_pretrained(
+        model: Any = AutoModelForCausalLM.from_pretrained(
             file.parent,
             gguf_file=file.name,
             dtype=torch.float32,

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from coderet.corpora import sources
-from coderet.generators.base import Completion, Layout, Prompt, until
+from coderet.generators.base import Completion, Layout, Prompt, parted
 from coderet.generators.sampling import Sampling
 from coderet.records import DataError
 from coderet.registry import BadValue, check_range
@@ -34,6 +34,7 @@ STOPS = 4  # strings that OpenAI takes
 REFUSALS = 8  # one after the other, before any was answered: it is not the prompts then
 MARKS = 16  # tokens that a chat template puts around a message, at most
 FINISHES = {"stop": "stop", "length": "length", "content_filter": "refused", "eos": "stop", None: "stop"}
+MET = ("stop_reason", "matched_stop")  # what vLLM and SGLang call the stop string that was met, null if none was
 BEGIN_WITH = "\n\nBegin your answer with these lines, as they stand:\n"
 
 
@@ -239,19 +240,20 @@ class OpenAI:
             raise trouble
 
     def _one(self, place: int, prompt: Prompt, sampling: Sampling) -> Completion:
-        stops = tuple(dict.fromkeys((*prompt.stop, *sampling.stop)))
+        every = tuple(dict.fromkeys((*prompt.stop, *sampling.stop)))
+        stops = sampling.stop if self._asks_for_start(prompt) else every
         path, payload = self._request(prompt, sampling, stops)
         sent = self.count_tokens(prompt.system + prompt.user + prompt.start) + 2 * MARKS
         answer = self._server.ask(path, payload, self.ledger, sent, sampling.max_new_tokens)
         used = answer.get("usage") if isinstance(answer, dict) else None
-        counts = [_count(used, "prompt_tokens", sent), _count(used, "completion_tokens", sampling.max_new_tokens)]
-        self.ledger.settle(sent, counts[0], 1, sampling.max_new_tokens, counts[1])
-        text, finish = self._said(answer)
-        if prompt.start and self.layout == "chat" and not self._continues:
-            text = _without(text, prompt.start)
-        shown = until(text, stops)
-        finish = "stop" if len(shown) < len(text) and finish == "length" else finish
-        return Completion(place, shown, finish, *counts)
+        read, written = _count(used, "prompt_tokens", sent), _count(used, "completion_tokens", sampling.max_new_tokens)
+        self.ledger.settle(sent, read, 1, sampling.max_new_tokens, written)
+        text, finish, met = self._said(answer, stops)
+        if self._asks_for_start(prompt) and (rest := _without(text, prompt.start)) is not None:
+            text, stops = rest, every
+        shown, stop = parted(text, stops)
+        finish = "stop" if stop and finish == "length" else finish
+        return Completion(place, shown, finish, read, written, stop=stop or met)
 
     def _request(self, prompt: Prompt, sampling: Sampling, stops: Sequence[str]) -> tuple[str, dict[str, Any]]:
         asked: dict[str, Any] = {
@@ -269,7 +271,7 @@ class OpenAI:
             return "/completions", asked | self._extra
         user = prompt.user
         messages = [{"role": "system", "content": prompt.system}] if prompt.system else []
-        if prompt.start and not self._continues:
+        if self._asks_for_start(prompt):
             user += BEGIN_WITH + prompt.start
         messages.append({"role": "user", "content": user})
         if prompt.start and self._continues:
@@ -277,8 +279,13 @@ class OpenAI:
             asked |= {"add_generation_prompt": False, "continue_final_message": True}
         return "/chat/completions", asked | {"messages": messages} | self._extra
 
-    def _said(self, answer: Any) -> tuple[str, str]:
-        """Text and finish of an answer; ServerError if it holds none, for then none of its answers can be trusted."""
+    def _asks_for_start(self, prompt: Prompt) -> bool:
+        """Whether an answer may begin otherwise than it was asked to. A prompt's stop strings are for one that does not
+        and could be met by the beginning itself, so that they are not sent then."""
+        return bool(prompt.start) and self.layout == "chat" and not self._continues
+
+    def _said(self, answer: Any, stops: Sequence[str]) -> tuple[str, str, str]:
+        """Text, finish and stop string of an answer; ServerError if it holds none, for then none can be trusted."""
         try:
             choice = answer["choices"][0]
             text = choice["text"] if self.layout == "base" else choice["message"]["content"]
@@ -292,7 +299,8 @@ class OpenAI:
             text = ""
         if not isinstance(text, str):
             raise ServerError(f"{self._server.host} gave a completion that is no text; check address and layout")
-        return text, FINISHES.get(finish, "stop") if isinstance(finish, str | None) else "stop"
+        finish = FINISHES.get(finish, "stop") if isinstance(finish, str | None) else "stop"
+        return text, finish, _met(choice, stops) if finish == "stop" else ""
 
     @cached_property
     def _counter(self) -> Counter:
@@ -320,7 +328,16 @@ def _count(used: Any, name: str, otherwise: int) -> int:
     return found if isinstance(found, int) and not isinstance(found, bool) and found >= 0 else otherwise
 
 
-def _without(text: str, start: str) -> str:
-    """text without the beginning that it was asked for, which a server that does not go on from it repeats."""
-    bare = text.lstrip()
-    return bare[len(start.strip()) :] if start.strip() and bare.startswith(start.strip()) else text
+def _met(choice: Mapping[str, Any], stops: Sequence[str]) -> str:
+    """The stop string that ended an answer; where the server does not say, the only one there was."""
+    said = next((choice[name] for name in MET if name in choice), stops[0] if len(stops) == 1 else None)
+    return said if isinstance(said, str) and said in stops else ""
+
+
+def _without(text: str, start: str) -> str | None:
+    """text without the beginning that it was asked for, which a server that does not go on from it repeats; None if it
+    does not begin so."""
+    bare, begun = text.lstrip(), start.strip()
+    if not begun:
+        return text
+    return bare[len(begun) :] if bare.startswith(begun) else None

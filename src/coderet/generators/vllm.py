@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from coderet.corpora import sources
-from coderet.generators.base import Completion, Layout, Prompt, until
+from coderet.generators.base import Completion, Layout, Prompt, parted
 from coderet.generators.sampling import Sampling
 from coderet.generators.wording import Wording
 from coderet.records import DataError
@@ -155,8 +155,9 @@ class Vllm:
 
     def _completion(self, done: Any, stops: Mapping[int, Sequence[str]]) -> Completion:
         place, said = int(str(done.request_id).partition("-")[0]), done.outputs[0]
-        text = until(self._wording.said(done.prompt_token_ids, said.token_ids), stops[place])
-        return Completion(place, text, said.finish_reason, len(done.prompt_token_ids), len(said.token_ids))
+        text, stop = parted(self._wording.said(done.prompt_token_ids, said.token_ids), stops[place])
+        read, written = len(done.prompt_token_ids), len(said.token_ids)
+        return Completion(place, text, "stop" if stop else said.finish_reason, read, written, stop=stop)
 
 
 def _snapshot(model: str, revision: str) -> Path:
