@@ -33,7 +33,7 @@ def code_tokens(text: str) -> tuple[str, ...]:
 
 def bleu(candidate: tuple[str, ...], reference: tuple[str, ...]) -> float:
     """In [0, 1]; 0 if no token is shared. Equal texts of two or three tokens do not reach 1: see the module."""
-    if not candidate or not (Counter(candidate) & Counter(reference)):
+    if not candidate or ngrams(candidate, 1).keys().isdisjoint(ngrams(reference, 1)):
         return 0.0
     zeros, logarithms = 0, []
     for order in range(1, ORDERS + 1):
