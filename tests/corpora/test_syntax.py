@@ -616,3 +616,10 @@ impl fmt::Debug for C { fn fmt(&self) {} }
 def test_functions_inside_functions_are_given_where_they_are_asked_for_each_once(language, source, wanted):
     assert [f.qualified_name for f in functions(source, language, nested=True)] == wanted
     assert functions(source, language)[0].qualified_name == "f"
+
+
+def test_a_function_without_the_declaration_around_it_is_its_bare_text():
+    (function,) = functions(b"@d(\n  1)\ndef f(): pass\n", "python", nested=True)
+    assert (function.text, function.bare_text) == ("@d(\n  1)\ndef f(): pass", "def f(): pass")
+    (function,) = functions(b"export function f() {}", "typescript", nested=True)
+    assert function.bare_text == "function f() {}"

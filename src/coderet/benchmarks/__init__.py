@@ -100,6 +100,8 @@ BENCHMARKS = {
     "repoeval-5-paper": "coderet.benchmarks.repoeval:BENCHMARKS",
     "repoeval-line": "coderet.benchmarks.repoeval:BENCHMARKS",
     "repoeval-api": "coderet.benchmarks.repoeval:BENCHMARKS",
+    "repoqa": "coderet.benchmarks.repoqa:BENCHMARKS",
+    "repoqa-2024": "coderet.benchmarks.repoqa:BENCHMARKS",
     "swebench-lite": "coderet.benchmarks.swebench:BENCHMARKS",
     "swebench-lite-51": "coderet.benchmarks.swebench:BENCHMARKS",
     "pypi": "coderet.benchmarks.pypi:BENCHMARK",

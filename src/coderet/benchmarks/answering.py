@@ -110,7 +110,9 @@ class Answering:
     answer passes if all of its programs do; a problem without tests gives none. grade: metrics in 0 to 1 instead of
     running (`exact_match`, `edit_similarity`). reference: the benchmark's own answer as a completion would give it,
     for the self-check and for what the leak detector looks for; negative: an answer that must fail. metrics: the first
-    is the headline. environment: as in Program. known: problems whose reference fails, by id, and why.
+    is the headline. environment: as in Program. known: problems whose reference fails, by id, and why. window: for
+    contexts with `window`, what stands around the answer where it is to be found, in so many tokens, counted by a
+    function of a text.
     """
 
     prompt: Callable[[Problem, Sequence[Document], Layout], Parts]
@@ -119,6 +121,7 @@ class Answering:
     grade: Callable[[Problem, Answer], Mapping[str, float]] | None = None
     reference: Callable[[Problem], str] | None = None
     negative: Callable[[Problem], str] | None = None
+    window: Callable[[Problem, int, Callable[[str], int]], Document] | None = None
     metrics: tuple[str, ...] = ("pass@1",)
     environment: str = ""
     choices: Mapping[str, str] = field(default_factory=dict, compare=False)

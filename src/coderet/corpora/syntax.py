@@ -305,6 +305,7 @@ class Function:
     docs: tuple[tuple[int, int], ...]  # where its documentation stands in source.utf8
     has_error: bool  # a syntax error inside the function
     file_has_error: bool  # a syntax error somewhere in its file
+    bare: tuple[int, int] | None = None  # where it stands without decorators, `export` and the like; None if not asked
 
     @property
     def start_byte(self) -> int:
@@ -320,6 +321,12 @@ class Function:
     def text(self) -> str:
         """The function as it stands in the file, decorators first."""
         return self.source.utf8[self.start : self.end].decode()
+
+    @property
+    def bare_text(self) -> str:
+        """The function without the declaration around it, where nested functions were asked for; else its text."""
+        start, end = self.bare or (self.start, self.end)
+        return self.source.utf8[start:end].decode()
 
     @property
     def raw_docstring(self) -> str | None:
@@ -423,8 +430,13 @@ def tree(utf8: bytes, language: str) -> tree_sitter.Node | None:
     """The root of a text's syntax tree; None where the text does not parse or is none that is read."""
     if b"\0" in utf8 or (language == "python" and _is_bottomless(utf8)):
         return None
-    root = _reader(language).parser.parse(utf8).root_node
+    root = parsed(utf8, language)
     return None if root.has_error else root
+
+
+def parsed(utf8: bytes, language: str) -> tree_sitter.Node:
+    """The root of a text's syntax tree, errors and all."""
+    return _reader(language).parser.parse(utf8).root_node
 
 
 def query(language: str, patterns: str) -> tree_sitter.QueryCursor:
@@ -522,6 +534,7 @@ def _read(
     classes: list[tuple[int, str]] = []  # those open here: their end, and the names down to them with a dot
     taken = 0  # where the last function ends
     named: set[int] = set()  # where names stand, for a function and the declaration around it are one
+    bare = {each[2]["name"][0].start_byte: (each[0], -each[1]) for each in found} if nested else {}
     for start, negative_end, captures in found:
         end = -negative_end
         node = captures["name"][0]
@@ -564,6 +577,7 @@ def _read(
             docs,
             node.has_error,
             broken,
+            bare.get(captures["name"][0].start_byte),
         )
 
 
