@@ -101,7 +101,8 @@ class Context:
     """What of a run a generator is shown: so many documents, budget tokens of them together.
 
     run: a run of the grid, none or oracle. withheld: whether a question's own canonical answer is left `out` or `kept`.
-    chunking: how documents are cut after the search, and chunk, which part of each is taken: first or best.
+    chunking: how documents are cut after the search, and chunk, which part of each is taken: first or best. window: so
+    many tokens around the answer where it stands, instead, of benchmarks whose problems have such a place; 0 for none.
     """
 
     run: str
@@ -110,6 +111,7 @@ class Context:
     withheld: str
     chunking: Mapping[str, Any]
     chunk: str
+    window: int
 
 
 @dataclass(frozen=True)
@@ -532,7 +534,7 @@ _OPTIONAL: dict[type, dict[str, Any]] = {
     Retriever: {"fit": {}, "index": {}},
     Reranker: {"fit": {}, "below": "drop", "text_fields": ["text"]},
     Benchmark: {"group": ""},
-    Context: {"documents": 5, "budget": 4096, "withheld": "out", "chunking": {}, "chunk": "first"},
+    Context: {"documents": 5, "budget": 4096, "withheld": "out", "chunking": {}, "chunk": "first", "window": 0},
     Generator: {"fit": {}},
     Sampling: {"temperature": 0.0, "top_p": 1.0, "top_k": 0, "samples": 1, "seed": 0, "max_new_tokens": 384},
     Answering: {"passes": [1], "processes": 2, "left_out": {}},

@@ -151,7 +151,7 @@ def test_the_released_reading_judges_the_first_function_against_the_needles_alon
 
     assert match(f"```python\n{WALK}```") == 1.0
     assert match(f"```python\ndef helper():\n    return 2\n\n\n{WALK}```") == 0.0
-    assert match(f"```python\n{WALK}") < 1.0 or "unclosed fences count as prose"
+    assert match(f"Here it is, as it stands there:\n```python\n{WALK}") == 0.0  # an open fence is none
     assert match(WALK) == 1.0
 
 

@@ -81,6 +81,7 @@ BENCHMARKS = {
     "mbpp-974": "coderet.benchmarks.mbpp:BENCHMARKS",
     "mbpp-paper": "coderet.benchmarks.mbpp:BENCHMARKS",
     "mbpp-sanitized": "coderet.benchmarks.mbpp:BENCHMARKS",
+    "needles-pypi": "coderet.benchmarks.needles_pypi:BENCHMARK",
     "odex": "coderet.benchmarks.odex:BENCHMARKS",
     "odex-devdocs": "coderet.benchmarks.odex:BENCHMARKS",
     "odex-devdocs-pages": "coderet.benchmarks.odex:BENCHMARKS",

@@ -31,18 +31,23 @@ REFERENCES = (NONE, ORACLE)
 
 @dataclass(frozen=True)
 class Taken:
-    """What of a run becomes a context. chunk: which chunk of a document, where chunker cuts it."""
+    """What of a run becomes a context. chunk: which chunk of a document, where chunker cuts it. window: instead of
+    documents, so many tokens around the answer where it stands, of problems that have such a place (`Answering.window`).
+    """
 
     documents: int
     withheld: Literal["out", "kept"] = "out"
     chunker: Chunker | None = None
     chunk: Literal["first", "best"] = "first"
+    window: int = 0
 
 
-def taken(documents: int, withheld: str, chunks: Mapping[str, Any], chunk: str, where: str = "contexts") -> Taken:
+def taken(
+    documents: int, withheld: str, chunks: Mapping[str, Any], chunk: str, where: str = "contexts", window: int = 0
+) -> Taken:
     """From an entry under contexts in params.yaml, its chunking checked."""
     cut = chunking.chunker(chunks, f"{where}.chunking") if chunks else None
-    return Taken(documents, cast(Any, withheld), cut, cast(Any, chunk))
+    return Taken(documents, cast(Any, withheld), cut, cast(Any, chunk), window)
 
 
 def without_hits(dataset: Dataset) -> Run:

@@ -344,16 +344,20 @@ class Function:
         return clean_docstring(raw) if LANGUAGES[self.language].docs == "string" else clean_comment(raw)
 
     @property
+    def plain(self) -> bytes:
+        """The function in its place, without a documentation that stands within it."""
+        if self.docs and LANGUAGES[self.language].docs == "string":
+            return _without_string(self.source.utf8, self.start, self.end, *self.docs[0])
+        return self.source.utf8[self.start : self.end]
+
+    @property
     def code(self) -> str:
         """The text without its docstring, moved to the left margin; parses again where the text does.
 
         A body that was only a docstring becomes `pass`. Moving left takes the first line's indentation off every line
         that has it, those of a string over several lines included.
         """
-        utf8 = self.source.utf8
-        code = utf8[self.start : self.end]
-        if self.docs and LANGUAGES[self.language].docs == "string":
-            code = _without_string(utf8, self.start, self.end, *self.docs[0])
+        utf8, code = self.source.utf8, self.plain
         indentation = utf8[utf8.rfind(b"\n", 0, self.start) + 1 : self.start]
         if indentation and indentation.isspace():
             code = code.replace(b"\n" + indentation, b"\n")

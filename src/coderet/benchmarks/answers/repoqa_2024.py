@@ -54,7 +54,7 @@ def read(problem: Problem, completion: str, layout: Layout) -> Answer:
 
 def first_function(code: str, language: str) -> str | None:
     """The text of the first function of a block; None without one."""
-    utf8 = code.encode(errors="replace")
+    utf8 = code[: sound.CHARACTERS].encode(errors="replace")
     matches = syntax.query(language, FUNCTIONS[language]).captures(syntax.parsed(utf8, language))
     found = [node for each in matches.values() for node in each]
     if not found:
