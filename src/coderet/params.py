@@ -508,6 +508,7 @@ _LIMITS: dict[tuple[type, str], tuple[float, float]] = {
     (Reranker, "top"): (1, 2**31 - 1),
     (Context, "documents"): (1, 2**31 - 1),
     (Context, "budget"): (0, math.inf),
+    (Context, "window"): (0, math.inf),
     (Sampling, "temperature"): (0, math.inf),
     (Sampling, "top_p"): (0, 1),
     (Sampling, "top_k"): (0, math.inf),
