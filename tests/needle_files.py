@@ -8,18 +8,22 @@ from coderet.corpora import syntax
 
 SOURCES = {
     "python": (
-        "# ééééééééééééééééééééééééééééééééééééé\nimport os\n\n\nclass Box:\n    def __init__(self):\n        self.things = []\n\n"
-        "    @property\n    def size(self):\n        def one(thing):\n            return 1\n        return sum(map(one, self.things))\n\n\n"
+        "# ééééééééééééééééééééééééééééééééééééé\nimport os\n\n\n"
+        "class Box:\n    def __init__(self):\n        self.things = []\n\n"
+        "    @property\n    def size(self):\n        def one(thing):\n            return 1\n"
+        "        return sum(map(one, self.things))\n\n\n"
         "def walk(folder, depth=1):\n    for name in os.listdir(folder):\n        yield os.path.join(folder, name)\n",
-        "from a import walk\n\n\ndef count(folder):\n    total = 0\n    for each in walk(folder):\n        total += 1\n    return total\n",
+        "from a import walk\n\n\ndef count(folder):\n    total = 0\n"
+        "    for each in walk(folder):\n        total += 1\n    return total\n",
     ),
     "cpp": (
-        "// é\nnamespace n {\nint add(int a, int b) {\n  return a + b;\n}\nint* at(int* x, int i) { return x + i; }\n}\n",
+        "// é\nnamespace n {\nint add(int a, int b) {\n  return a + b;\n}\n"
+        "int* at(int* x, int i) { return x + i; }\n}\n",
         "// ü\ntemplate <class T>\nT twice(T a) {\n  return a + a;\n}\n",
     ),
     "java": (
         "/* é */\nclass A {\n  A() { }\n  int add(int a, int b) {\n    return a + b;\n  }\n  void none() { }\n}\n",
-        "class B {\n  String greet(String who) {\n    return \"ü \" + who;\n  }\n}\n",
+        'class B {\n  String greet(String who) {\n    return "ü " + who;\n  }\n}\n',
     ),
     "typescript": (
         "// é\nexport function add(a: number, b: number): number {\n  return a + b\n}\nfunction none() {}\n",
@@ -27,11 +31,11 @@ SOURCES = {
     ),
     "rust": (
         "// é\nfn add(a: i32, b: i32) -> i32 {\n    a + b\n}\nimpl K { fn none(&self) {} }\n",
-        "pub fn greet(who: &str) -> String {\n    format!(\"ü {}\", who)\n}\n",
+        'pub fn greet(who: &str) -> String {\n    format!("ü {}", who)\n}\n',
     ),
     "go": (
         "// é\npackage p\n\nfunc add(a int, b int) int {\n\treturn a + b\n}\n\nfunc none() {}\n",
-        "package p\n\nfunc greet(who string) string {\n\treturn \"ü \" + who\n}\n",
+        'package p\n\nfunc greet(who string) string {\n\treturn "ü " + who\n}\n',
     ),
 }
 ENDINGS = {"python": "py", "cpp": "cc", "java": "java", "typescript": "ts", "rust": "rs", "go": "go"}

@@ -103,6 +103,7 @@ class Context:
     run: a run of the grid, none or oracle. withheld: whether a question's own canonical answer is left `out` or `kept`.
     chunking: how documents are cut after the search, and chunk, which part of each is taken: first or best. window: so
     many tokens around the answer where it stands, instead, of benchmarks whose problems have such a place; 0 for none.
+    order: how documents stand in the prompt, by `rank`, `reversed` or as in their `file`.
     """
 
     run: str
@@ -112,6 +113,7 @@ class Context:
     chunking: Mapping[str, Any]
     chunk: str
     window: int
+    order: str
 
 
 @dataclass(frozen=True)
@@ -449,7 +451,11 @@ def _check_answers(params: Params, where: str) -> None:
             f"{list(grid.generators)}; wanted names in all three, which are crossed, or none in grid.answered"
         )
     for name, context in params.contexts.items():
-        choices = (("withheld", context.withheld, ("out", "kept")), ("chunk", context.chunk, ("first", "best")))
+        choices = (
+            ("withheld", context.withheld, ("out", "kept")),
+            ("chunk", context.chunk, ("first", "best")),
+            ("order", context.order, ("rank", "reversed", "file")),
+        )
         for key, value, allowed in choices:
             if value not in allowed:
                 raise ParamsError(f"{where}: contexts.{name}.{key} is {value!r}; wanted {' or '.join(allowed)}")
@@ -535,7 +541,15 @@ _OPTIONAL: dict[type, dict[str, Any]] = {
     Retriever: {"fit": {}, "index": {}},
     Reranker: {"fit": {}, "below": "drop", "text_fields": ["text"]},
     Benchmark: {"group": ""},
-    Context: {"documents": 5, "budget": 4096, "withheld": "out", "chunking": {}, "chunk": "first", "window": 0},
+    Context: {
+        "documents": 5,
+        "budget": 4096,
+        "withheld": "out",
+        "chunking": {},
+        "chunk": "first",
+        "window": 0,
+        "order": "rank",
+    },
     Generator: {"fit": {}},
     Sampling: {"temperature": 0.0, "top_p": 1.0, "top_k": 0, "samples": 1, "seed": 0, "max_new_tokens": 384},
     Answering: {"passes": [1], "processes": 2, "left_out": {}},

@@ -14,7 +14,7 @@ def function(verb: str, place: int) -> str:
     return (
         f"def {verb}_things(things):\n"
         f'    """The things that somebody wants to {verb} are looked at here, one after the other.\n\n'
-        f"    Args:\n        things: what {verb}_things gets\n    \"\"\"\n"
+        f'    Args:\n        things: what {verb}_things gets\n    """\n'
         f"    {verb}ed = []\n    for thing in things:\n        {verb}ed.append({verb}(thing, {place}))\n"
         f"    return {verb}ed\n"
     )
@@ -26,8 +26,12 @@ def package(tmp_path):
     own.mkdir(parents=True)
     for place, verb in enumerate(VERBS):
         imports = f"from some.{VERBS[place + 1]}s import x\n\n\n" if place + 1 < len(VERBS) else ""
-        (own / f"{verb}s.py").write_text(f"{imports}{function(verb, place)}\n\ndef plain{place}():\n    return {place}\n")
-    (own / "twice.py").write_text(function("twice", 1) + "\n\nclass A:\n    def twice_things(self):\n        return 1\n")
+        (own / f"{verb}s.py").write_text(
+            f"{imports}{function(verb, place)}\n\ndef plain{place}():\n    return {place}\n"
+        )
+    (own / "twice.py").write_text(
+        function("twice", 1) + "\n\nclass A:\n    def twice_things(self):\n        return 1\n"
+    )
     (own / "tests").mkdir()
     (own / "tests" / "more.py").write_text(function("test", 1))
     return tmp_path / "raw"
@@ -68,7 +72,9 @@ def test_the_needle_s_own_lines_are_a_perfect_answer(package):
 
 
 def test_a_package_that_gives_too_few_is_named_with_the_causes(package):
-    with pytest.raises(DataError, match=r"some gives 6 needles, wanted 10: of 14 functions 7 undocumented, 6 candidates"):
+    with pytest.raises(
+        DataError, match=r"some gives 6 needles, wanted 10: of 14 functions 7 undocumented, 6 candidates"
+    ):
         list(needles_pypi.collect(package))
     with pytest.raises(DataError, match="language is 'cobol'; known: cpp, go"):
         list(needles_pypi.collect(package, language="cobol"))
@@ -77,7 +83,7 @@ def test_a_package_that_gives_too_few_is_named_with_the_causes(package):
 @pytest.mark.parametrize(
     ("language", "source", "plain"),
     [
-        ("python", 'class A:\n    def f(self):\n        """é"""\n        return 1\n', "class A:\n    def f(self):\n        return 1\n"),
+        ("python", 'class A:\n def f(self):\n  """é"""\n  return 1\n', "class A:\n def f(self):\n  return 1\n"),
         ("python", 'def f():\n    """Only this."""\n', "def f():\n    pass\n"),
         ("go", "package p\n\n// F does.\n// It.\nfunc F() {}\n", "package p\n\nfunc F() {}\n"),
         ("java", "class A {\n  /** Does\n   * it. */\n  void f() { }\n}\n", "class A {\n  void f() { }\n}\n"),

@@ -69,6 +69,7 @@ def problem_called(folder, name, language="python"):
 
 WALK = needle_files.SOURCES["python"][0].partition("\n\n\ndef walk")[2]
 WALK = f"def walk{WALK}"
+CLASS = "class A:\n    def __init__(self):\n        self.a = 1\n\n    " + WALK.replace("\n", "\n    ")
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,7 @@ WALK = f"def walk{WALK}"
         (f"Here it is:\n\n```python\n{WALK}```\n", "fence", 1.0),
         (f"Here it is:\n\n{WALK}", "unclosed fence", 1.0),
         (f"1. That one:\n   ```python\n{WALK}   ```\n", "fence", 1.0),
-        ("```python\nclass A:\n    def __init__(self):\n        self.a = 1\n" + WALK.replace("\n", "\n    ") + "```", "fence", 1.0),
+        (f"```python\n{CLASS}```", "fence", 1.0),
         (f"def helper():\n    return 2\n\n\n{WALK}", "unclosed fence", 1.0),
         (f"```python\nimport os\n```\n\n```python\n{WALK}```", "several fences", 1.0),
         (WALK.replace(" = ", "=").replace(", ", " , "), "unclosed fence", 1.0),
@@ -95,6 +96,18 @@ def test_answers_are_judged_on_the_function_that_is_meant_however_they_stand(fol
     assert (answer.form, sound.grade(problem, answer)["match@0.8"]) == (form, found)
 
 
+def test_what_an_answer_is_a_copy_of_is_told(folder):
+    problem = problem_called(folder, "walk")
+
+    def told(completion: str) -> str:
+        return sound.why(problem, sound.read(problem, completion, "chat"))
+
+    assert told(WALK) == "the needle, 1.00: src/a.py#L16-L18:walk"
+    assert told(WALK.replace("yield", "return")).startswith("the needle with edits, 0.9")
+    assert told(sound.negative(problem)) == "another function, 1.00: src/a.py#L6-L7:__init__"
+    assert told("def f(): zero") != "" and told("lambda: 1") == "no function of the repository"
+
+
 def test_an_answer_of_a_megabyte_is_read(folder):
     problem = problem_called(folder, "walk")
     for text in ("def f():\n    return 1\n" * 50_000, "x" * 1_000_000, "(" * 1_000_000):
@@ -105,7 +118,9 @@ def test_a_needle_that_occurs_twice_has_two_documents_that_are_right(tmp_path):
     twice = needle_files.repository("python", ("def f(a):\n    return a\n", "def f(a):\n        return a\n"))
     draft = drafts(tmp_path, {"python": [twice]})[0]
     assert draft.qrels.num_rows == 4
-    assert sound.grade(problems_of(draft)[0], sound.read(problems_of(draft)[0], "def f(a): return a", "chat"))["match@1.0"]
+    assert sound.grade(problems_of(draft)[0], sound.read(problems_of(draft)[0], "def f(a): return a", "chat"))[
+        "match@1.0"
+    ]
 
 
 def test_lenient_gold_holds_what_lies_in_the_needle_or_around_it_by_half(tmp_path):
@@ -164,7 +179,10 @@ def test_the_released_reading_loses_export_of_a_perfect_answer(tmp_path, wording
 
 @pytest.mark.parametrize(
     ("text", "first"),
-    [(f"def f{word}", value) for word, value in (("():pass", 0.22139), ("(a): pass", 0.57572), ("(a, b): return a", 1.0))],
+    [
+        (f"def f{word}", value)
+        for word, value in (("():pass", 0.22139), ("(a): pass", 0.57572), ("(a, b): return a", 1.0))
+    ],
 )
 def test_needles_of_two_and_three_words_cannot_be_found_in_the_released_reading(tmp_path, wording, text, first):
     one = needle_files.repository("python", (f"{text}\n", "x = 1\n"))
@@ -216,10 +234,10 @@ def test_a_file_cut_short_or_of_another_version_is_refused(tmp_path):
     with pytest.raises(DataError, match="cannot be unpacked"):
         repoqa.read(tmp_path)
     path.unlink()
-    with pytest.raises(DataError, match="has 0 files that end in .json"):
+    with pytest.raises(DataError, match=r"has 0 files that end in .json"):
         repoqa.read(tmp_path)
     (tmp_path / "x.json").write_text('{"python": [')
-    with pytest.raises(DataError, match="is no JSON"):
+    with pytest.raises(DataError, match=r"is no JSON"):
         repoqa.read(tmp_path)
     (tmp_path / "x.json").write_text("[]")
     with pytest.raises(DataError, match="is not RepoQA's"):
@@ -227,7 +245,7 @@ def test_a_file_cut_short_or_of_another_version_is_refused(tmp_path):
 
 
 def test_a_language_that_repoqa_lacks_is_refused(tmp_path):
-    with pytest.raises(DataError, match="languages has 'cobol'; RepoQA has python"):
+    with pytest.raises(DataError, match=r"languages has 'cobol'; RepoQA has python"):
         drafts(tmp_path, languages=["cobol"])
     with pytest.raises(DataError, match=r"has python; wanted one of go"):
         drafts(tmp_path, {"python": [needle_files.repository("python")]}, languages=["go"])

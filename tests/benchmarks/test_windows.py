@@ -58,7 +58,9 @@ def test_a_window_that_does_not_hold_the_needle_is_refused_and_one_beyond_the_re
     assert sum(windows.window(TEN, 4, 0.1, 10**9, words).tokens) == 90
 
 
-@pytest.mark.parametrize("before", ["# é\n" * 40, "\ufeff# bom\n", "x = 1\r\ny = 2\r\n", "if x:\n\tpass\n", "\n\n\x0c\n"])
+@pytest.mark.parametrize(
+    "before", ["# é\n" * 40, "\ufeff# bom\n", "x = 1\r\ny = 2\r\n", "if x:\n\tpass\n", "\n\n\x0c\n"]
+)
 def test_the_needle_is_the_file_s_own_text_whatever_stands_before_it(before):
     end = "\r\n" if "\r" in before else "\n"
     function = f"def f(a):{end}\treturn 'ü' + a{end}"
@@ -91,9 +93,7 @@ def test_problems_are_asked_in_windows_of_a_context_and_those_that_do_not_fit_ar
     def ask(window: int, room: int):
         counter, taken = prompts.Counter(Tokenizer()), contexts.taken(5, "kept", {}, "first", window=window)
         run = contexts.of_judgements(dataset)
-        return asking.questions(
-            sound.ANSWERING, dataset, run, problems, taken, "chat", counter, window=room, budget=10
-        )
+        return asking.questions(sound.ANSWERING, dataset, run, problems, taken, "chat", counter, window=room, budget=10)
 
     for question, problem in zip(ask(60, 1000), problems.contents, strict=True):
         needle = needles.of_shared(problem["shared"]).text(problem["needle"])

@@ -19,7 +19,8 @@ def test_what_is_said_before_the_first_section_tag_or_example_is_the_description
 
 
 def test_blocks_of_code_and_directives_are_left_out():
-    text = "Give every file::\n\n    walk_tree(1)\n    more\n\nbelow it.\n\n.. note::\n    folder is it\n\nFolders come first."
+    code, note = "\n\n    walk_tree(1)\n    more\n\n", "\n\n.. note::\n    folder is it\n\n"
+    text = f"Give every file::{code}below it.{note}Folders come first."
     assert prose(text) == "Give every file: below it. Folders come first."
 
 

@@ -536,7 +536,9 @@ def test_every_language_reads_an_empty_file_and_refuses_a_binary_one(language):
 
 
 def test_an_unknown_language_is_named_with_the_known_ones():
-    with pytest.raises(ValueError, match=r"'pyton'.*known languages: cpp, go, java, javascript, php, python, ruby, rust"):
+    with pytest.raises(
+        ValueError, match=r"'pyton'.*known languages: cpp, go, java, javascript, php, python, ruby, rust"
+    ):
         functions(b"", "pyton")
 
 

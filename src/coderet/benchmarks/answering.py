@@ -112,7 +112,7 @@ class Answering:
     for the self-check and for what the leak detector looks for; negative: an answer that must fail. metrics: the first
     is the headline. environment: as in Program. known: problems whose reference fails, by id, and why. window: for
     contexts with `window`, what stands around the answer where it is to be found, in so many tokens, counted by a
-    function of a text.
+    function of a text. why: what became of an answer that is graded, in words, kept as its detail.
     """
 
     prompt: Callable[[Problem, Sequence[Document], Layout], Parts]
@@ -122,6 +122,7 @@ class Answering:
     reference: Callable[[Problem], str] | None = None
     negative: Callable[[Problem], str] | None = None
     window: Callable[[Problem, int, Callable[[str], int]], Document] | None = None
+    why: Callable[[Problem, Answer], str] | None = None
     metrics: tuple[str, ...] = ("pass@1",)
     environment: str = ""
     choices: Mapping[str, str] = field(default_factory=dict, compare=False)

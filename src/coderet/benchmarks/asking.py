@@ -1,6 +1,7 @@
 """A set of problems with their contexts, as prompts that fit a generator: what `generate` asks."""
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from coderet.benchmarks import prompts
@@ -57,17 +58,17 @@ def questions(
     else:
         shown = ([around(problem, taken.window, counter)] for problem in problems.contents)
     queries = problems.table["query_id"].to_pylist()
-    limits = {"window": window, "budget": budget if around is None else None}
+    pack = partial(prompts.pack, window=window, budget=budget if around is None else None, order=taken.order)
     asked = [
-        Question(own, query, prompts.pack(answering, own, problem, documents, layout, counter, **limits))
+        Question(own, query, pack(answering, own, problem, documents, layout, counter))
         for own, query, problem, documents in zip(problems.ids, queries, problems.contents, shown, strict=True)
     ]
     if around is not None and (cut := [each for each in asked if each.packed.truncated]):
         needed = max(sum(shown.tokens for shown in each.packed.shown) for each in cut)
         raise DataError(
-            f"{len(cut)} of {len(asked)} windows of {taken.window} tokens do not fit the generator, which leaves question "
-            f"and context {window}; of {cut[0].problem_id} the context has {needed}; take a smaller window under contexts, "
-            "or a generator with a longer one"
+            f"{len(cut)} of {len(asked)} windows of {taken.window} tokens do not fit the generator, which leaves "
+            f"question and context {window}; the longest context has {needed}; take a smaller window, or "
+            "a generator with a longer one"
         )
     return asked
 

@@ -135,9 +135,7 @@ def spans(path: str, text: str, language: str) -> list[Span]:
         found = syntax.functions(text.encode(), language)
     except syntax.Unreadable:
         return []
-    return [
-        Span(path, each.start, each.end, each.start_line - 1, each.end_line, each.qualified_name) for each in found
-    ]
+    return [Span(path, each.start, each.end, each.start_line - 1, each.end_line, each.qualified_name) for each in found]
 
 
 def draft(
@@ -171,11 +169,7 @@ def draft(
     ]
     return Draft(
         name,
-        [
-            documents_batch(
-                repository.ids, [each.path for each in repository.functions], repository.texts
-            )
-        ],
+        [documents_batch(repository.ids, [each.path for each in repository.functions], repository.texts)],
         queries_table(ids, [each.description for each in needles]),
         qrels_table([query for query, _ in judged], [document for _, document in judged]),
         problems=problems_table(
@@ -220,7 +214,9 @@ def depth_design(needles: int, depths: int, seed: int, name: str) -> list[list[f
     draw = np.random.default_rng(int.from_bytes(hashlib.sha256(f"{seed}:{name}".encode()).digest()[:8], "big"))
     order = draw.permutation(needles)
     steps = np.sort(draw.permutation(needles)[:depths])
-    return [sorted(float((order[(place + step) % needles] + 0.5) / needles) for step in steps) for place in range(needles)]
+    return [
+        sorted(float((order[(place + step) % needles] + 0.5) / needles) for step in steps) for place in range(needles)
+    ]
 
 
 def shared(repository: Repository) -> dict[str, Any]:

@@ -61,8 +61,8 @@ def collect(
         raise DataError(f"language is {language!r}; known: {', '.join(sorted(syntax.LANGUAGES))}")
     for name, path in mining.repositories(folder).items():
         found = repository(name, path, language, needles, seed)
-        small = {"posed": SMALL, "sample": posed} if posed else {}
-        yield draft(found, depths=depths, gold=gold, seed=seed, **small)
+        small, sample = (SMALL, posed) if posed else ("", None)
+        yield draft(found, depths=depths, gold=gold, seed=seed, posed=small, sample=sample)
 
 
 def repository(name: str, path: Path, language: str, wanted: int, seed: int) -> Repository:
@@ -79,8 +79,8 @@ def repository(name: str, path: Path, language: str, wanted: int, seed: int) -> 
     if len(chosen) < wanted:
         raise DataError(
             f"{path.name} gives {len(chosen)} needles, wanted {wanted}: of {len(functions)} functions "
-            f"{', '.join(f'{count} {cause}' for cause, count in facts.most_common()) or 'none is documented'}; take another "
-            "package, or fewer needles"
+            f"{', '.join(f'{count} {cause}' for cause, count in facts.most_common()) or 'none is documented'}; take "
+            "another package, or fewer needles"
         )
     return Repository(
         name, language, files, functions, [Needle(each.function, each.description) for each in chosen], dict(facts)
@@ -137,9 +137,7 @@ def _candidates(whole: Repository, read: Mapping[str, syntax.Source], facts: Cou
                 yield _Candidate(place, offsets[path] + whole.functions[place].start, text)
 
 
-def _asked(
-    function: syntax.Function, span: Span, text: str, names: Mapping[str, int], copied: bool
-) -> tuple[str, str]:
+def _asked(function: syntax.Function, span: Span, text: str, names: Mapping[str, int], copied: bool) -> tuple[str, str]:
     """What a function counts as, with its description if that is "candidates"."""
     if not function.docs:
         return "undocumented", ""

@@ -2,16 +2,16 @@
 
 The file maps a language to repositories with `repo`, `content` (texts by path), `dependency` (imported paths by path),
 `functions` (by path) and `needles`. A local file takes the place of the released one by its name in `source` (`file:`).
-Version 2024-04-20 has python, cpp, java, typescript and rust, 500 needles, and is what the published figures are of;
+Version 2024-04-20 has python, cpp, java, typescript and rust, 500 needles, and is what was published of;
 2024-06-23 adds go. `languages` chooses, for with another language "all" is another mean.
 
 Two readings of it:
 
-- `repoqa` is the sound one: needles are cut by bytes, all functions of the repository are candidates, answers are judged
+- `repoqa` is the sound one: needles are cut by bytes, all functions of the repository are candidates, answers judged
   on the function in them that is meant (`answers/needles.py`), depth and needle are apart (`needles.depth_design`);
-- `repoqa-2024` is the released one with its faults (`answers/repoqa_2024.py`): the i-th needle stands in the i-th part of
-  its window, an answer is compared with the ten needles alone, as whole lines, and the first function in it counts. The
-  instruction is not ours to hand on: it is a setting, and only the published wording, told by its SHA-256, is taken.
+- `repoqa-2024` is the released one with its faults (`answers/repoqa_2024.py`): the i-th needle stands in the i-th part
+  of its window, an answer is compared with the ten needles alone, as whole lines, and the first function in it counts.
+  The instruction is a setting, and only the published wording, told by its SHA-256, is taken.
 
 What is missing in a file is told by name. A path in `dependency` without content is left out and counted, files that
 nothing names come last, by path.
@@ -67,8 +67,9 @@ class Reading:
         if self.released and hashlib.sha256(instruction.encode()).hexdigest() != INSTRUCTION:
             raise DataError(
                 f"repoqa-2024 asks with an instruction of SHA-256 "
-                f"{hashlib.sha256(instruction.encode()).hexdigest()}, wanted {INSTRUCTION}: put the constant INSTRUCTION "
-                "of evalplus/repoqa into benchmarks.<name>.instruction, or take kind: repoqa, which asks in other words"
+                f"{hashlib.sha256(instruction.encode()).hexdigest()}, wanted {INSTRUCTION}: put the constant "
+                "INSTRUCTION of evalplus/repoqa into benchmarks.<name>.instruction, or take kind: repoqa, which asks "
+                "in other words"
             )
         if unknown := [each for each in languages if each not in LANGUAGES]:
             raise DataError(f"languages has {unknown[0]!r}; RepoQA has {', '.join(LANGUAGES)}")
@@ -90,7 +91,7 @@ def read(folder: Path, sha256: str = "") -> dict[str, Any]:
     if len(found) != 1:
         raise DataError(
             f"{folder} has {len(found)} files that end in .json or .json.gz; wanted one, RepoQA's: put "
-            f"repoqa-{LATEST}.json.gz there, or name a local file in params.yaml (source: [\"file:...\"])"
+            f'repoqa-{LATEST}.json.gz there, or name a local file in params.yaml (source: ["file:..."])'
         )
     path = found[0]
     data = path.read_bytes()
@@ -128,9 +129,7 @@ def repository_of(raw: Mapping[str, Any], language: str) -> Repository:
             text.encode()
         except UnicodeEncodeError as error:
             raise DataError(f"{name}: {path} is no text ({error.reason}); fetch the file again") from None
-    functions = [
-        _span(name, path, each, _FUNCTION) for path, found in raw["functions"].items() for each in found
-    ]
+    functions = [_span(name, path, each, _FUNCTION) for path, found in raw["functions"].items() for each in found]
     places = {(each.path, each.start, each.end): place for place, each in enumerate(functions)}
     chosen = []
     for each in raw["needles"]:
@@ -149,12 +148,14 @@ def _span(name: str, path: str, raw: Mapping[str, Any], wanted: Sequence[str]) -
 
 
 def _tied(draft: Draft, raw: Mapping[str, Any], repository: Repository) -> Draft:
-    """The problems with the i-th needle in the i-th part of its window, and the needles that answers are held against."""
+    """The problems with the i-th needle in the i-th part of its window, and the needles to compare answers with."""
     assert draft.problems is not None
     number = len(repository.needles)
     asked = needles.draft(repository).problems
     assert asked is not None
-    problems = [json.loads(each) | {"depth": (place + 0.5) / number} for place, each in enumerate(asked["problem"].to_pylist())]
+    problems = [
+        json.loads(each) | {"depth": (place + 0.5) / number} for place, each in enumerate(asked["problem"].to_pylist())
+    ]
     compared = {"needles": [needle.function for needle in repository.needles]}
     table = needles.problems_table(asked["id"].to_pylist(), asked["query_id"].to_pylist(), problems)
     return draft._replace(problems=table, shared={**(draft.shared or {}), **compared})
@@ -165,13 +166,13 @@ def _file(version: str) -> Released:
     return Released(
         name,
         None,
-        how=f"https://github.com/evalplus/repoqa_release/releases/download/{version}/{name}; its SHA-256 goes into the "
-        "setting sha256",
+        how=f"https://github.com/evalplus/repoqa_release/releases/download/{version}/{name}; its SHA-256 goes into "
+        "the setting sha256",
     )
 
 
 _DEFECTS = (
-    "Descriptions are of one language model that saw a hundred lines before each function: long, precise, in one style.",
+    "Descriptions are one language model's, which saw a hundred lines before each function: long, precise, alike.",
     "Needles have names that are unique in their repository, which other functions need not have.",
 )
 

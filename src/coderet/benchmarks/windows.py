@@ -78,7 +78,7 @@ class Lines:
         """The first line of a function and the one after its last."""
         content = repository.contents[span.path]
         first = self.starts[span.path] + 1 + content.count(b"\n", 0, span.start)
-        return first, first + content.count(b"\n", span.start, span.end) + (not content[:span.end].endswith(b"\n"))
+        return first, first + content.count(b"\n", span.start, span.end) + (not content[: span.end].endswith(b"\n"))
 
 
 def window(repository: Repository, function: int, depth: float, size: int, count: Count) -> Window:
@@ -188,4 +188,3 @@ def _fitting(lines: list[str], room: int, count: Count) -> tuple[list[str], int,
         taken.append(f"{line}\n")
         spent += tokens
     return taken, spent, False
-

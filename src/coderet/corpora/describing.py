@@ -102,8 +102,8 @@ def _runs(words: list[str]) -> set[tuple[str, ...]]:
 
 _END = re.compile(
     r"^\s*(?:>>>|@\w|:\w[^:\n]*:(?!`)|```|~~~"
-    r"|(?:parameters|params|args|arguments|keyword arg\w*|kwargs|returns?|yields?|raises?|throws|attributes|examples?|usage"
-    r"|notes?|see also|references|warnings?|todo|input|output|inputs|outputs|methods)\s*:?\s*$"
+    r"|(?:parameters|params|args|arguments|keyword arg\w*|kwargs|returns?|yields?|raises?|throws|attributes"
+    r"|examples?|usage|notes?|see also|references|warnings?|todo|input|output|inputs|outputs|methods)\s*:?\s*$"
     r"|(?:args|arguments|parameters|returns?|raises?|yields?|examples?|usage)\s*:)",
     re.IGNORECASE,
 )

@@ -1,9 +1,9 @@
 """Which files of a repository a file imports, read from its text: the edges of the dependency order.
 
-Python's imports are those of its syntax, absolute and relative, inside functions too; those of JavaScript and TypeScript
-the texts after `from`, `import` and `require` that begin with a dot; includes of C++ are looked for beside the file and
-from every folder above it; a Rust file imports the modules it declares (`mod x;`). For other languages none are read, so
-that their files are in order of their paths. Files that are not in the repository are left out.
+Python's imports are those of its syntax, absolute and relative, inside functions too; those of JavaScript and
+TypeScript the texts after `from`, `import` and `require` that begin with a dot; includes of C++ are looked for beside
+the file and from every folder above it; a Rust file imports the modules it declares (`mod x;`). For other languages
+none are read, so that their files are in order of their paths. Files that are not in the repository are left out.
 """
 
 import ast
@@ -75,7 +75,7 @@ def _named(path: str, text: str, language: str, files: Collection[str]) -> Itera
         own = posixpath.basename(path)
         base = folder if own in ("mod.rs", "lib.rs", "main.rs") else path.removesuffix(".rs")
         for found in _MOD.finditer(text):
-            names = (posixpath.join(base, f"{found[1]}.rs"), posixpath.join(base, found[1], "mod.rs"))
+            names = [posixpath.join(base, f"{found[1]}.rs"), posixpath.join(base, found[1], "mod.rs")]
             yield from [each for each in names if each in files]
 
 

@@ -16,7 +16,7 @@ What that is in each language:
 
 | language | functions | are none |
 |---|---|---|
-| C++, C | definitions with a body: free ones, members in and outside their class, operators, constructors, templates | lambdas, `= default` |
+| C++, C | definitions with a body: free, members wherever they stand, operators, templates | lambdas, `= default` |
 | Go | functions and methods | literals |
 | Java | methods and constructors with a body | lambdas |
 | JavaScript, TypeScript | declarations, methods, and function values that a name is given to | callbacks, overloads |

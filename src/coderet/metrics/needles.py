@@ -51,7 +51,7 @@ def bleu(candidate: tuple[str, ...], reference: tuple[str, ...]) -> float:
 
 @lru_cache(maxsize=40_000)
 def ngrams(tokens: tuple[str, ...], order: int) -> Counter[tuple[str, ...]]:
-    """How often each run of so many tokens occurs; kept, for a repository's functions are compared with every answer."""
+    """How often each run of so many tokens occurs; kept, for every answer is compared with the same functions."""
     return Counter(zip(*(tokens[start:] for start in range(order)), strict=False))
 
 

@@ -79,7 +79,7 @@ def read(problem: Problem, completion: str, layout: Layout) -> Answer:
     if side_by_side > MOST:
         return Answer(texts[0], LISTED)
     form = "several fences" if len(codes) > 1 else "fence" if blocks[0].closed else "unclosed fence"
-    gold = problem["gold"]
+    gold = tuple(problem["gold"])
     ranked = [(*best(repository, text, gold), text) for text in texts]
     meant = [each for each in ranked if each[1] in gold] or ranked
     return Answer(max(meant, key=lambda each: each[0])[2], form)
@@ -103,7 +103,8 @@ def functions(code: str, language: str) -> tuple[int, tuple[str, ...]]:
     return outer, tuple(text for each in found for text in dict.fromkeys((each.text, each.bare_text)))
 
 
-def best(repository: Repository, text: str, gold: Sequence[int]) -> tuple[float, int]:
+@lru_cache(maxsize=512)
+def best(repository: Repository, text: str, gold: tuple[int, ...]) -> tuple[float, int]:
     """The highest similarity with any function of the repository, and whose it is: one of gold where several have it,
     -1 where none has any."""
     own = code_tokens(text)
@@ -127,7 +128,7 @@ _TOKENS: "WeakKeyDictionary[Repository, list[tuple[str, ...]]]" = WeakKeyDiction
 def grade(problem: Problem, answer: Answer) -> dict[str, float]:
     """`match@t` for every threshold, the headline first, and how alike answer and needle are."""
     repository = needles.of_shared(problem["shared"])
-    found, whose = best(repository, answer.code, problem["gold"]) if answer.code.strip() else (0.0, -1)
+    found, whose = best(repository, answer.code, tuple(problem["gold"]))
     reached = found if whose in problem["gold"] else -1.0
     own, wanted = code_tokens(answer.code), code_tokens(repository.text(problem["needle"]))
     return {f"match@{each}": float(reached >= each) for each in _ORDER} | {
@@ -135,6 +136,17 @@ def grade(problem: Problem, answer: Answer) -> dict[str, float]:
         "edit_similarity": edit_similarity(own, wanted),
         "token_f1": token_f1(own, wanted),
     }
+
+
+def why(problem: Problem, answer: Answer) -> str:
+    """Which function of the repository the answer is a copy of, and how good a one."""
+    repository = needles.of_shared(problem["shared"])
+    found, whose = best(repository, answer.code, tuple(problem["gold"]))
+    if whose < 0:
+        return "no function of the repository"
+    right = whose in problem["gold"]
+    kind = ("the needle" if found == 1 else "the needle with edits") if right else "another function"
+    return f"{kind}, {found:.2f}: {repository.ids[whose]}"
 
 
 def reference(problem: Problem) -> str:
@@ -159,6 +171,7 @@ ANSWERING = Answering(
     read=read,
     grade=grade,
     window=window,
+    why=why,
     reference=reference,
     negative=negative,
     metrics=(*(f"match@{each}" for each in _ORDER), "similarity", "edit_similarity", "token_f1"),
