@@ -103,7 +103,8 @@ class Context:
     run: a run of the grid, none or oracle. withheld: whether a question's own canonical answer is left `out` or `kept`.
     chunking: how documents are cut after the search, and chunk, which part of each is taken: first or best. window: so
     many tokens around the answer where it stands, instead, of benchmarks whose problems have such a place; 0 for none.
-    order: how documents stand in the prompt, by `rank`, `reversed` or as in their `file`.
+    order: how documents stand in the prompt, by `rank`, `reversed` or as in their `file`. comments: whether a window's
+    are `kept`, `removed`, or removed and `padded`.
     """
 
     run: str
@@ -114,6 +115,7 @@ class Context:
     chunk: str
     window: int
     order: str
+    comments: str
 
 
 @dataclass(frozen=True)
@@ -455,6 +457,7 @@ def _check_answers(params: Params, where: str) -> None:
             ("withheld", context.withheld, ("out", "kept")),
             ("chunk", context.chunk, ("first", "best")),
             ("order", context.order, ("rank", "reversed", "file")),
+            ("comments", context.comments, ("kept", "removed", "padded")),
         )
         for key, value, allowed in choices:
             if value not in allowed:
@@ -549,6 +552,7 @@ _OPTIONAL: dict[type, dict[str, Any]] = {
         "chunk": "first",
         "window": 0,
         "order": "rank",
+        "comments": "kept",
     },
     Generator: {"fit": {}},
     Sampling: {"temperature": 0.0, "top_p": 1.0, "top_k": 0, "samples": 1, "seed": 0, "max_new_tokens": 384},

@@ -92,3 +92,20 @@ def test_a_package_that_gives_too_few_is_named_with_the_causes(package):
 )  # fmt: skip
 def test_documentation_is_taken_out_of_files(language, source, plain):
     assert needles_pypi.undocumented(syntax.decode(source.encode(), language), language) == plain
+
+
+def test_packages_of_another_language_are_read_the_same_way(tmp_path):
+    own = tmp_path / "raw" / "some" / "src"
+    own.mkdir(parents=True)
+    for verb in VERBS:
+        said = f"// The things that somebody wants to {verb} are looked at here, one after the other.\n"
+        body = f"  const done = []\n  for (const thing of things) done.push({verb}(thing))\n  return done\n"
+        text = f"import x from './lib'\n\n{said}export function {verb}Things(things) {{\n{body}}}\n"
+        (own / f"{verb}.ts").write_text(text)
+    (own / "lib.ts").write_text("export const x = 1\n")
+    draft = next(needles_pypi.collect(tmp_path / "raw", language="typescript", needles=6))
+    assert list(draft.shared["files"])[:2] == ["src/lib.ts", "src/collect.ts"]
+    assert "The things" not in "".join(draft.shared["files"].values())
+    for each in draft.problems["problem"].to_pylist():
+        problem = json.loads(each) | {"shared": draft.shared}
+        assert set(answers.grade(problem, answers.read(problem, answers.reference(problem), "chat")).values()) == {1.0}

@@ -265,3 +265,11 @@ def test_offsets_that_cut_a_character_are_refused(tmp_path):
     raw["functions"]["src/a.py"][0]["start_byte"] = raw["needles"][0]["start_byte"] = 3
     with pytest.raises(DataError, match="begins or ends within a character"):
         drafts(tmp_path, {"python": [raw]})
+
+
+@pytest.mark.parametrize(("ignored", "found"), [(True, 1.0), (False, 0.0)])
+def test_comments_count_unless_they_are_to_be_ignored(tmp_path, ignored, found):
+    one = needle_files.repository("python", ("def f(a):\n    # some words of a comment\n    return a\n", "x = 1\n"))
+    problem = problems_of(drafts(tmp_path, {"python": [one]}, ignore_comments=ignored)[0])[0]
+    answer = sound.read(problem, "def f(a):\n    return a  # others\n", "chat")
+    assert sound.grade(problem, answer)["match@1.0"] == found

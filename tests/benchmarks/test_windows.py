@@ -111,3 +111,26 @@ def test_five_hundred_windows_of_sixteen_thousand_tokens_take_seconds():
     for number in range(500):
         windows.window(held, number * 7, (number % 10 + 0.5) / 10, 16_384, words)
     assert time.process_time() - start < 30
+
+
+COMMENTED = repository(
+    {
+        "a.py": "# one two three four five six\nx = 1\n",
+        "b.py": "# seven\ndef f():\n    # eight\n    return 1  # nine\n\n\n# ten eleven twelve\ny = 2\n",
+    }
+)
+
+
+def test_comments_are_kept_removed_or_padded():
+    kept = windows.window(COMMENTED, 0, 0.5, 1000, words)
+    removed = windows.window(COMMENTED, 0, 0.5, 1000, words, "removed")
+    assert "eight" in kept.needle and "seven" in kept.prefix
+    assert removed.text == "# Path: a.py\nx = 1\n# Path: b.py\ndef f():\n    return 1\n\n\ny = 2\n"
+    assert sum(removed.tokens) == words(removed.text)
+    padded = windows.window(COMMENTED, 0, 0.5, 1000, words, "padded")
+    assert padded.prefix.startswith("# 1\n# 2\n# 3\n# 4\n# Path: a.py\nx = 1\n") and padded.suffix.endswith(
+        "# 1\n# 2\n"
+    )
+    assert padded.needle == removed.needle
+    assert sum(padded.tokens) == words(padded.text)
+    assert abs(padded.tokens[0] - kept.tokens[0]) < 2 and abs(padded.tokens[2] - kept.tokens[2]) < 2

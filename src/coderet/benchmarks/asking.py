@@ -56,7 +56,7 @@ def questions(
     if around is None:
         shown = contexts(dataset, run, problems, taken)
     else:
-        shown = ([around(problem, taken.window, counter)] for problem in problems.contents)
+        shown = ([around(problem, taken.window, counter, taken.comments)] for problem in problems.contents)
     queries = problems.table["query_id"].to_pylist()
     pack = partial(prompts.pack, window=window, budget=budget if around is None else None, order=taken.order)
     asked = [

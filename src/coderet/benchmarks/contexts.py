@@ -35,6 +35,7 @@ class Taken:
     """What of a run becomes a context. chunk: which chunk of a document, where chunker cuts it. window: instead of
     documents, so many tokens around the answer where it stands, of problems that have a place (`Answering.window`).
     order: how those that fit stand in the prompt, best first (`rank`), best last (`reversed`), or as in their files.
+    comments: whether a window's are `kept`, `removed` or `padded`.
     """
 
     documents: int
@@ -43,6 +44,7 @@ class Taken:
     chunk: Literal["first", "best"] = "first"
     window: int = 0
     order: Order = "rank"
+    comments: str = "kept"
 
 
 def taken(
@@ -53,10 +55,11 @@ def taken(
     where: str = "contexts",
     window: int = 0,
     order: str = "rank",
+    comments: str = "kept",
 ) -> Taken:
     """From an entry under contexts in params.yaml, its chunking checked."""
     cut = chunking.chunker(chunks, f"{where}.chunking") if chunks else None
-    return Taken(documents, cast(Any, withheld), cut, cast(Any, chunk), window, cast(Any, order))
+    return Taken(documents, cast(Any, withheld), cut, cast(Any, chunk), window, cast(Any, order), comments)
 
 
 def without_hits(dataset: Dataset) -> Run:

@@ -56,6 +56,7 @@ class Repository:
     functions: Sequence[Span]
     needles: Sequence[Needle]
     facts: Mapping[str, int] = field(default_factory=dict)
+    ignores_comments: bool = False  # when answers are compared with its functions
 
     def __post_init__(self) -> None:
         for span in self.functions:
@@ -237,15 +238,18 @@ def shared(repository: Repository) -> dict[str, Any]:
 
 def of_shared(held: Mapping[str, Any]) -> Repository:
     """The repository that problems hold, without its needles; read once for all of them."""
-    key = held["digest"]
+    key = (held["digest"], bool(held.get("ignore_comments")))
     if key not in _READ:
         _READ.clear()  # problems come repository by repository
         functions = [Span(*each) for each in held["functions"]]
-        _READ[key] = Repository(held["repository"], held["language"], held["files"], functions, ())
+        ignores = bool(held.get("ignore_comments"))
+        _READ[key] = Repository(
+            held["repository"], held["language"], held["files"], functions, (), ignores_comments=ignores
+        )
     return _READ[key]
 
 
-_READ: dict[str, Repository] = {}
+_READ: dict[tuple[str, bool], Repository] = {}
 
 
 def drafts(repositories: Iterable[Repository], **settings: Any) -> Iterator[Draft]:

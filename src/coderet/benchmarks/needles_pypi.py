@@ -50,19 +50,22 @@ def collect(
     posed: int = 0,
     depths: int = 1,
     gold: Literal["strict", "lenient"] = "strict",
+    ignore_comments: bool = False,
     seed: int = 13,
 ) -> Iterator[Draft]:
     """One dataset a package.
 
     needles: how many each gives. posed: how many of them are put to generators, a fixed sample, whose set of problems
-    is then called `<package>:small`; 0 for all. depths, gold: as in `needles.draft`.
+    is then called `<package>:small`; 0 for all. depths, gold: as in `needles.draft`. ignore_comments: whether answers
+    are compared without them.
     """
     if language not in syntax.LANGUAGES:
         raise DataError(f"language is {language!r}; known: {', '.join(sorted(syntax.LANGUAGES))}")
     for name, path in mining.repositories(folder).items():
         found = repository(name, path, language, needles, seed)
         small, sample = (SMALL, posed) if posed else ("", None)
-        yield draft(found, depths=depths, gold=gold, seed=seed, posed=small, sample=sample)
+        extra = {"ignore_comments": ignore_comments}
+        yield draft(found, depths=depths, gold=gold, seed=seed, posed=small, sample=sample, extra=extra)
 
 
 def repository(name: str, path: Path, language: str, wanted: int, seed: int) -> Repository:

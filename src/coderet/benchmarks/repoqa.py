@@ -54,15 +54,16 @@ class Reading:
         languages: Sequence[str] = LANGUAGES,
         gold: Literal["strict", "lenient"] = "strict",
         depths: int = 1,
+        ignore_comments: bool = False,
         seed: int = 13,
         sha256: str = "",
         instruction: str = "",
     ) -> Iterator[Draft]:
         """One dataset a repository, called `<language>-<owner>-<name>`.
 
-        languages: those that the file lacks are left out. gold, depths, seed: as in `needles.draft`. sha256: of the
-        unpacked file; DataError if it is another one. instruction: what is asked, our own words if empty, which
-        `repoqa-2024` does not take.
+        languages: those that the file lacks are left out. gold, depths, seed: as in `needles.draft`. ignore_comments:
+        whether `repoqa` compares answers without them. sha256: of the unpacked file; DataError if it is another one.
+        instruction: what is asked, our own words if empty, which `repoqa-2024` does not take.
         """
         if self.released and hashlib.sha256(instruction.encode()).hexdigest() != INSTRUCTION:
             raise DataError(
@@ -73,7 +74,7 @@ class Reading:
             )
         if unknown := [each for each in languages if each not in LANGUAGES]:
             raise DataError(f"languages has {unknown[0]!r}; RepoQA has {', '.join(LANGUAGES)}")
-        extra = {"instruction": instruction} if instruction else {}
+        extra = {"instruction": instruction, "ignore_comments": ignore_comments}
         content = read(folder, sha256)
         chosen = [each for each in languages if content.get(each)]
         if not chosen:

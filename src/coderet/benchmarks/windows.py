@@ -10,16 +10,20 @@ is left over is lost, and the needle is cut out of the text by offsets of bytes,
 has more than one.
 
 A line's tokens are counted once a repository and not once a window, each line for itself, as RepoQA does.
+
+Comments are kept, removed, which lets more of the repository in, or padded: then the window is that with comments, and
+what they took is filled by lines of numbers at its two ends, so that the needle keeps its place.
 """
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
 from coderet.benchmarks.needles import Repository, Span
+from coderet.corpora.uncommenting import uncommented
 from coderet.records import DataError
 
 MARKS = {"python": "#", "ruby": "#"}
@@ -27,6 +31,7 @@ MARKS = {"python": "#", "ruby": "#"}
 
 CUT = "..."
 Count = Callable[[str], int]
+Comments = Literal["kept", "removed", "padded"]
 
 
 class Window(NamedTuple):
@@ -63,16 +68,20 @@ class Lines:
     paths: list[str]  # of each line
 
     @classmethod
-    def of(cls, repository: Repository, count: Count) -> "Lines":
+    def of(cls, repository: Repository, count: Count, comments: bool = True) -> "Lines":
+        """Without comments a line that held one alone is empty and has no tokens."""
         lines: list[str] = []
         starts: dict[str, int] = {}
         paths: list[str] = []
         for path, text in repository.files.items():
             starts[path] = len(lines)
-            own = [header(path, repository.language), *(f"{line}\n" for line in text.removesuffix("\n").split("\n"))]
+            text = text.removesuffix("\n")
+            kept = text.split("\n") if comments else uncommented(text, repository.language)
+            own = [header(path, repository.language), *("" if line is None else f"{line}\n" for line in kept)]
             lines += own
             paths += [path] * len(own)
-        return cls(lines, list(accumulate(map(count, lines), initial=0)), starts, paths)
+        tokens = (count(line) if line else 0 for line in lines)
+        return cls(lines, list(accumulate(tokens, initial=0)), starts, paths)
 
     def place(self, repository: Repository, span: Span) -> tuple[int, int]:
         """The first line of a function and the one after its last."""
@@ -81,11 +90,13 @@ class Lines:
         return first, first + content.count(b"\n", span.start, span.end) + (not content[: span.end].endswith(b"\n"))
 
 
-def window(repository: Repository, function: int, depth: float, size: int, count: Count) -> Window:
+def window(
+    repository: Repository, function: int, depth: float, size: int, count: Count, comments: Comments = "kept"
+) -> Window:
     """At most size tokens around a function; the whole repository where it has fewer. DataError if the function alone
     has more."""
     span = repository.functions[function]
-    counted = _counted(repository, count)
+    counted = _counted(repository, count, comments != "removed")
     sums = counted.sums
     first, end = counted.place(repository, span)
     own = sums[end] - sums[first]
@@ -112,22 +123,44 @@ def window(repository: Repository, function: int, depth: float, size: int, count
             break
         start, extra = start + 1, 0
         prefix = counted.lines[start:first]
-    return Window(
-        "".join(prefix),
-        "".join(counted.lines[first:end]),
-        "".join(counted.lines[end:stop]),
-        (sums[first] - sums[start] + extra, own, sums[stop] - sums[end]),
-    )
+    tokens = (sums[first] - sums[start] + extra, own, sums[stop] - sums[end])
+    if comments == "padded":
+        plain = _counted(repository, count, False)
+        own = plain.sums[end] - plain.sums[first]
+        above = plain.sums[first] - plain.sums[start] + extra
+        below = plain.sums[stop] - plain.sums[end]
+        ends = [_padding(tokens[0] - above, repository, count), _padding(tokens[2] - below, repository, count)]
+        heading = prefix[: len(prefix) - (first - start)]
+        return Window(
+            "".join([*ends[0], *heading, *plain.lines[start:first]]),
+            "".join(plain.lines[first:end]),
+            "".join([*plain.lines[end:stop], *ends[1]]),
+            (above + sum(map(count, ends[0])), own, below + sum(map(count, ends[1]))),
+        )
+    return Window("".join(prefix), "".join(counted.lines[first:end]), "".join(counted.lines[end:stop]), tokens)
 
 
-def _counted(repository: Repository, count: Count) -> Lines:
-    by_count = _KNOWN.setdefault(repository, {})
-    if id(count) not in by_count:
-        by_count[id(count)] = (count, Lines.of(repository, count))
-    return by_count[id(count)][1]
+def _padding(tokens: int, repository: Repository, count: Count) -> list[str]:
+    """Comments of one number each, as many as fit."""
+    mark = MARKS.get(repository.language, "//")
+    lines: list[str] = []
+    while tokens > 0:
+        line = f"{mark} {len(lines) + 1}\n"
+        tokens -= count(line)
+        if tokens >= 0:
+            lines.append(line)
+    return lines
 
 
-_KNOWN: "WeakKeyDictionary[Repository, dict[int, tuple[Count, Lines]]]" = WeakKeyDictionary()
+def _counted(repository: Repository, count: Count, comments: bool) -> Lines:
+    known = _KNOWN.setdefault(repository, {})
+    key = (id(count), comments)
+    if key not in known:
+        known[key] = (count, Lines.of(repository, count, comments))
+    return known[key][1]
+
+
+_KNOWN: "WeakKeyDictionary[Repository, dict[tuple[int, bool], tuple[Count, Lines]]]" = WeakKeyDictionary()
 
 
 def as_released(repository: Repository, function: int, depth: float, size: int, count: Count) -> Window:

@@ -12,12 +12,14 @@ side by side are no answer but a list: then the first one counts, and the form s
 import textwrap
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from coderet.benchmarks import extraction, needles, windows
 from coderet.benchmarks.answering import Answer, Answering, Document, Layout, Parts, Problem
 from coderet.benchmarks.needles import Repository
 from coderet.corpora import syntax
+from coderet.corpora.uncommenting import uncommented
 from coderet.metrics.needles import HEADLINE, THRESHOLDS, code_tokens, edit_similarity, similarity, token_f1
 
 MOST = 5
@@ -55,10 +57,10 @@ def _shown(document: Document, language: str) -> str:
     return f"{windows.header(document.title, language)}{text}" if document.title else text
 
 
-def window(problem: Problem, size: int, count: Callable[[str], int]) -> Document:
+def window(problem: Problem, size: int, count: Callable[[str], int], comments: str = "kept") -> Document:
     """The needle where it stands, with its repository around it."""
     repository = needles.of_shared(problem["shared"])
-    found = windows.window(repository, problem["needle"], problem["depth"], size, count)
+    found = windows.window(repository, problem["needle"], problem["depth"], size, count, cast(Any, comments))
     return Document(repository.ids[problem["needle"]], "", found.text)
 
 
@@ -107,7 +109,7 @@ def functions(code: str, language: str) -> tuple[int, tuple[str, ...]]:
 def best(repository: Repository, text: str, gold: tuple[int, ...]) -> tuple[float, int]:
     """The highest similarity with any function of the repository, and whose it is: one of gold where several have it,
     -1 where none has any."""
-    own = code_tokens(text)
+    own = tokens(text, repository)
     found, whose = 0.0, -1
     for place, other in enumerate(_candidates(repository)):
         value = similarity(own, other)
@@ -116,9 +118,16 @@ def best(repository: Repository, text: str, gold: tuple[int, ...]) -> tuple[floa
     return found, whose
 
 
+def tokens(text: str, repository: Repository) -> tuple[str, ...]:
+    """What is compared of a function: without comments where its repository's do not count."""
+    if repository.ignores_comments:
+        text = "\n".join(line for line in uncommented(text, repository.language) if line is not None)
+    return code_tokens(text)
+
+
 def _candidates(repository: Repository) -> list[tuple[str, ...]]:
     if repository not in _TOKENS:
-        _TOKENS[repository] = [code_tokens(text) for text in repository.texts]
+        _TOKENS[repository] = [tokens(text, repository) for text in repository.texts]
     return _TOKENS[repository]
 
 
@@ -130,7 +139,7 @@ def grade(problem: Problem, answer: Answer) -> dict[str, float]:
     repository = needles.of_shared(problem["shared"])
     found, whose = best(repository, answer.code, tuple(problem["gold"]))
     reached = found if whose in problem["gold"] else -1.0
-    own, wanted = code_tokens(answer.code), code_tokens(repository.text(problem["needle"]))
+    own, wanted = (tokens(each, repository) for each in (answer.code, repository.text(problem["needle"])))
     return {f"match@{each}": float(reached >= each) for each in _ORDER} | {
         "similarity": similarity(own, wanted),
         "edit_similarity": edit_similarity(own, wanted),

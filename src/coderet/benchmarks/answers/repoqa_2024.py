@@ -18,6 +18,7 @@ from coderet.benchmarks.answering import Answer, Answering, Document, Layout, Pa
 from coderet.benchmarks.answers import needles as sound
 from coderet.corpora import syntax
 from coderet.metrics.needles import HEADLINE, THRESHOLDS, bleu, words
+from coderet.records import DataError
 
 FUNCTIONS = {
     "python": "(function_definition) @function",
@@ -35,7 +36,10 @@ def prompt(problem: Problem, documents: Sequence[Document], layout: Layout) -> P
     return Parts(ask, shown, f"\nFunction Description:{problem['description']}\n{ask}", "\n")
 
 
-def window(problem: Problem, size: int, count: Callable[[str], int]) -> Document:
+def window(problem: Problem, size: int, count: Callable[[str], int], comments: str = "kept") -> Document:
+    """With comments only: the released code's way to remove them loses files, and is not repeated here."""
+    if comments != "kept":
+        raise DataError(f"comments are {comments!r} under contexts; repoqa-2024 keeps them, repoqa does all three")
     repository = needles.of_shared(problem["shared"])
     found = windows.as_released(repository, problem["needle"], problem["depth"], size, count)
     return Document(repository.ids[problem["needle"]], "", found.text)
