@@ -109,3 +109,12 @@ def test_packages_of_another_language_are_read_the_same_way(tmp_path):
     for each in draft.problems["problem"].to_pylist():
         problem = json.loads(each) | {"shared": draft.shared}
         assert set(answers.grade(problem, answers.read(problem, answers.reference(problem), "chat")).values()) == {1.0}
+
+
+def test_an_answer_of_any_function_is_right_as_often_as_chance_has_it(package):
+    draft = next(needles_pypi.collect(package, needles=4))
+    repository = needles.of_shared(draft.shared)
+    for each in draft.problems["problem"].to_pylist():
+        problem = json.loads(each) | {"shared": draft.shared}
+        found = [answers.grade(problem, answers.read(problem, text, "chat"))["match@0.8"] for text in repository.texts]
+        assert sum(found) / len(found) == 1 / len(repository.functions)

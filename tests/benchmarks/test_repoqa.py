@@ -6,7 +6,7 @@ import pytest
 from coderet.benchmarks import needles, repoqa, windows
 from coderet.benchmarks.answers import needles as sound
 from coderet.benchmarks.answers import repoqa_2024
-from coderet.corpora import store
+from coderet.corpora import released, store
 from coderet.metrics.needles import THRESHOLDS
 from coderet.records import DataError
 
@@ -273,3 +273,13 @@ def test_comments_count_unless_they_are_to_be_ignored(tmp_path, ignored, found):
     problem = problems_of(drafts(tmp_path, {"python": [one]}, ignore_comments=ignored)[0])[0]
     answer = sound.read(problem, "def f(a):\n    return a  # others\n", "chat")
     assert sound.grade(problem, answer)["match@1.0"] == found
+
+
+def test_the_released_file_is_read_whole_and_its_needles_are_perfect_answers():
+    there = sorted(released.mirror().rglob("repoqa-*.json*")) if released.mirror() else []
+    if not there:
+        pytest.skip("no released file of RepoQA in the folder that CODERET_DATA names")
+    for draft in SOUND.collect(there[0].parent):
+        problem = problems_of(draft)[0]
+        grades = sound.grade(problem, sound.read(problem, sound.reference(problem), "chat"))
+        assert set(grades.values()) == {1.0}, draft.name

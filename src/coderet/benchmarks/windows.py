@@ -116,10 +116,10 @@ def window(
     stop = bisect_right(sums, sums[end] + after) - 1
     prefix, extra = counted.lines[start:first], 0
     while start < first and counted.starts[counted.paths[start]] < start:  # within a file: its path stands above it
-        above = [counted.lines[counted.starts[counted.paths[start]]], f"{CUT}\n"]
-        extra = sum(map(count, above))
+        path_above = [counted.lines[counted.starts[counted.paths[start]]], f"{CUT}\n"]
+        extra = sum(map(count, path_above))
         if sums[first] - sums[start] + extra <= before:
-            prefix = above + counted.lines[start:first]
+            prefix = path_above + counted.lines[start:first]
             break
         start, extra = start + 1, 0
         prefix = counted.lines[start:first]
@@ -127,15 +127,15 @@ def window(
     if comments == "padded":
         plain = _counted(repository, count, False)
         own = plain.sums[end] - plain.sums[first]
-        above = plain.sums[first] - plain.sums[start] + extra
+        upper = plain.sums[first] - plain.sums[start] + extra
         below = plain.sums[stop] - plain.sums[end]
-        ends = [_padding(tokens[0] - above, repository, count), _padding(tokens[2] - below, repository, count)]
+        ends = [_padding(tokens[0] - upper, repository, count), _padding(tokens[2] - below, repository, count)]
         heading = prefix[: len(prefix) - (first - start)]
         return Window(
             "".join([*ends[0], *heading, *plain.lines[start:first]]),
             "".join(plain.lines[first:end]),
             "".join([*plain.lines[end:stop], *ends[1]]),
-            (above + sum(map(count, ends[0])), own, below + sum(map(count, ends[1]))),
+            (upper + sum(map(count, ends[0])), own, below + sum(map(count, ends[1]))),
         )
     return Window("".join(prefix), "".join(counted.lines[first:end]), "".join(counted.lines[end:stop]), tokens)
 
