@@ -23,8 +23,9 @@ def main(benchmark: str, context: str, generator: str) -> None:
     ):
         params, name, folder = job.params, answerer(context, generator), paths.benchmark(benchmark)
         spec, model = params.contexts[context], params.generators[generator]
+        where = f"params.yaml: contexts.{context}"
         taken = contexts.taken(
-            spec.documents, spec.withheld, spec.chunking, spec.chunk, f"params.yaml: contexts.{context}"
+            spec.documents, spec.withheld, spec.chunking, spec.chunk, where, spec.window, spec.order, spec.comments
         )
         facts = benchmarks.benchmark(params.benchmarks[benchmark].kind)
         drawn = sampling.Sampling(**asdict(params.answering.sampling))

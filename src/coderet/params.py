@@ -101,7 +101,10 @@ class Context:
     """What of a run a generator is shown: so many documents, budget tokens of them together.
 
     run: a run of the grid, none or oracle. withheld: whether a question's own canonical answer is left `out` or `kept`.
-    chunking: how documents are cut after the search, and chunk, which part of each is taken: first or best.
+    chunking: how documents are cut after the search, and chunk, which part of each is taken: first or best. window: so
+    many tokens around the answer where it stands, instead, of benchmarks whose problems have such a place; 0 for none.
+    order: how documents stand in the prompt, by `rank`, `reversed` or as in their `file`. comments: whether a window's
+    are `kept`, `removed`, or removed and `padded`.
     """
 
     run: str
@@ -110,6 +113,9 @@ class Context:
     withheld: str
     chunking: Mapping[str, Any]
     chunk: str
+    window: int
+    order: str
+    comments: str
 
 
 @dataclass(frozen=True)
@@ -447,7 +453,12 @@ def _check_answers(params: Params, where: str) -> None:
             f"{list(grid.generators)}; wanted names in all three, which are crossed, or none in grid.answered"
         )
     for name, context in params.contexts.items():
-        choices = (("withheld", context.withheld, ("out", "kept")), ("chunk", context.chunk, ("first", "best")))
+        choices = (
+            ("withheld", context.withheld, ("out", "kept")),
+            ("chunk", context.chunk, ("first", "best")),
+            ("order", context.order, ("rank", "reversed", "file")),
+            ("comments", context.comments, ("kept", "removed", "padded")),
+        )
         for key, value, allowed in choices:
             if value not in allowed:
                 raise ParamsError(f"{where}: contexts.{name}.{key} is {value!r}; wanted {' or '.join(allowed)}")
@@ -506,6 +517,7 @@ _LIMITS: dict[tuple[type, str], tuple[float, float]] = {
     (Reranker, "top"): (1, 2**31 - 1),
     (Context, "documents"): (1, 2**31 - 1),
     (Context, "budget"): (0, math.inf),
+    (Context, "window"): (0, math.inf),
     (Sampling, "temperature"): (0, math.inf),
     (Sampling, "top_p"): (0, 1),
     (Sampling, "top_k"): (0, math.inf),
@@ -532,7 +544,16 @@ _OPTIONAL: dict[type, dict[str, Any]] = {
     Retriever: {"fit": {}, "index": {}},
     Reranker: {"fit": {}, "below": "drop", "text_fields": ["text"]},
     Benchmark: {"group": ""},
-    Context: {"documents": 5, "budget": 4096, "withheld": "out", "chunking": {}, "chunk": "first"},
+    Context: {
+        "documents": 5,
+        "budget": 4096,
+        "withheld": "out",
+        "chunking": {},
+        "chunk": "first",
+        "window": 0,
+        "order": "rank",
+        "comments": "kept",
+    },
     Generator: {"fit": {}},
     Sampling: {"temperature": 0.0, "top_p": 1.0, "top_k": 0, "samples": 1, "seed": 0, "max_new_tokens": 384},
     Answering: {"passes": [1], "processes": 2, "left_out": {}},

@@ -12,7 +12,7 @@ keeps the lowest row among ties obeys the rule at its cutoff too.
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
@@ -260,19 +260,22 @@ class Draft(NamedTuple):
     problems_expected: int | None = None
     posed: str = ""
     answering: str = ""
+    shared: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Problems:
     """What a generator is asked. table has the columns of PROBLEMS; dataset is the one whose queries they are of.
 
-    answering: how they are asked, empty where the benchmark's record says so.
+    answering: how they are asked, empty where the benchmark's record says so. shared: what they have in common, as one
+    object in the field `shared` of each of their contents; None where they have nothing.
     """
 
     name: str
     dataset: str
     table: pa.Table
     answering: str = ""
+    shared: Mapping[str, Any] | None = None
 
     def __len__(self) -> int:
         return self.table.num_rows
@@ -285,7 +288,8 @@ class Problems:
     @cached_property
     def contents(self) -> list[dict[str, Any]]:
         """The problems themselves, objects of the benchmark's own fields, in the order given."""
-        return [json.loads(each) for each in self.table["problem"].to_pylist()]
+        common = {} if self.shared is None else {"shared": self.shared}
+        return [json.loads(each) | common for each in self.table["problem"].to_pylist()]
 
     def without(self, ids: Iterable[str]) -> "Problems":
         """These less the ones named; DataError if one is not among them."""
@@ -296,7 +300,7 @@ class Problems:
                 f"read like {self.ids[0]!r}"
             )
         kept = pc.invert(pc.is_in(self.table["id"], value_set=pa.array(sorted(left_out), pa.large_string())))
-        return Problems(self.name, self.dataset, self.table.filter(kept), self.answering) if left_out else self
+        return replace(self, table=self.table.filter(kept)) if left_out else self
 
 
 @dataclass(frozen=True, eq=False)

@@ -83,3 +83,11 @@ def test_a_text_is_counted_once_however_many_prompts_it_stands_in():
     for number in range(10):
         pack(100, counter=counter, what=f"thing {number}")
     assert len(words.asked) == len(set(words.asked)) == 5 + 10  # before, joiner, three documents; ten questions
+
+
+def test_documents_that_fit_stand_by_rank_reversed_or_as_in_their_files():
+    ids = ["b.py#L10", "b.py#L9", "a.py#L30"]
+    assert prompts.arranged(ids, "rank") == [0, 1, 2]
+    assert prompts.arranged(ids, "reversed") == [2, 1, 0]
+    assert prompts.arranged(ids, "file") == [2, 1, 0]
+    assert prompts.arranged(["a#L2", "a#L10"], "file") == [0, 1]

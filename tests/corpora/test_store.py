@@ -81,6 +81,13 @@ def test_problems_read_back_as_they_were_written(tmp_path):
         problems.without(["p9"])
 
 
+def test_what_problems_share_stands_once_and_every_one_of_them_holds_it(tmp_path):
+    store.write_benchmark(tmp_path / "b", [draft(problems=PROBLEMS, shared={"files": ["é"]})])
+    problems = store.read_problems(tmp_path / "b", "only")
+    assert problems.contents[0] == {"ask": "a", "shared": {"files": ["é"]}}
+    assert problems.contents[0]["shared"] is problems.without(["p1"]).contents[1]["shared"]
+
+
 def test_a_benchmark_without_problems_has_an_empty_folder_of_them(tmp_path):
     """DVC wants the output, and an empty folder adds nothing to the hash of the benchmarks."""
     store.write_benchmark(tmp_path / "b", [draft()])

@@ -536,7 +536,9 @@ def test_every_language_reads_an_empty_file_and_refuses_a_binary_one(language):
 
 
 def test_an_unknown_language_is_named_with_the_known_ones():
-    with pytest.raises(ValueError, match=r"'pyton'.*known languages: go, java, javascript, php, python, ruby"):
+    with pytest.raises(
+        ValueError, match=r"'pyton'.*known languages: cpp, go, java, javascript, php, python, ruby, rust"
+    ):
         functions(b"", "pyton")
 
 
@@ -557,3 +559,69 @@ def test_comment_marks_are_taken_off():
 @pytest.mark.parametrize("content", [b"\xed\xa0\x80", b"x = (", b"if :\n    pass\n"])
 def test_a_broken_python_file_that_defines_nothing_has_no_functions(content):
     assert functions(content, "python") == []
+
+
+def test_functions_of_cpp_are_definitions_with_a_body_wherever_they_stand():
+    source = b"""namespace n {
+class C {
+ public:
+  C() : a(1) {}
+  C& operator=(const C&) = default;
+  int declared();
+  // Reads it.
+  int& r() { return a; }
+  operator bool() const { return a; }
+  int a;
+};
+}
+// Adds.
+template <class T> T* f(T a) { auto l = [](int x) { return x; }; return 0; }
+int n::C::g() const { return 1; }
+bool operator==(int a, C b) { return 1; }
+static char **pp(void) { return 0; }
+"""
+    found = functions(source, "cpp")
+    assert [f.qualified_name for f in found] == [
+        "n.C.C", "n.C.r", "n.C.operator bool", "f", "n.C.g", "operator==", "pp",
+    ]  # fmt: skip
+    assert found[1].docstring == "Reads it." and found[3].docstring == "Adds."
+    assert found[3].text.startswith("template <class T>")
+
+
+def test_functions_of_rust_are_those_with_a_body_and_attributes_stand_between_them_and_their_comment():
+    source = b"""/// Gives it back.
+#[inline]
+#[must_use]
+pub fn same<T>(x: T) -> T { let f = |y| y; f(x) }
+impl<T> Foo<T> {
+    /// Two
+    /// lines.
+    fn g(&self) {}
+}
+mod m { trait Q { fn h(&self); fn i(&self) {} } }
+impl fmt::Debug for C { fn fmt(&self) {} }
+"""
+    found = functions(source, "rust")
+    assert [f.qualified_name for f in found] == ["same", "Foo.g", "m.Q.i", "C.fmt"]
+    assert [f.docstring for f in found] == ["Gives it back.", "Two\nlines.", None, None]
+
+
+@pytest.mark.parametrize(
+    ("language", "source", "wanted"),
+    [
+        ("python", b"@d\ndef f():\n    def g(): pass\n    class A:\n        def h(self): pass\n", ["f", "g", "A.h"]),
+        ("javascript", b"export function f() { const g = () => 1; return g }", ["f", "g"]),
+        ("rust", b"fn f() { fn g() {} }", ["f", "g"]),
+        ("go", b"package p\nfunc f() { g := func() {} }", ["f"]),
+    ],
+)
+def test_functions_inside_functions_are_given_where_they_are_asked_for_each_once(language, source, wanted):
+    assert [f.qualified_name for f in functions(source, language, nested=True)] == wanted
+    assert functions(source, language)[0].qualified_name == "f"
+
+
+def test_a_function_without_the_declaration_around_it_is_its_bare_text():
+    (function,) = functions(b"@d(\n  1)\ndef f(): pass\n", "python", nested=True)
+    assert (function.text, function.bare_text) == ("@d(\n  1)\ndef f(): pass", "def f(): pass")
+    (function,) = functions(b"export function f() {}", "typescript", nested=True)
+    assert function.bare_text == "function f() {}"

@@ -113,7 +113,9 @@ class Answering:
     reference: the benchmark's own answer as a completion would give it, for the self-check and for what the leak
     detector looks for; negative: an answer that must fail. metrics: the first is the headline. environment: as in
     Program. known: problems whose reference fails, by id, and why; weak: those whose tests an answer that does
-    nothing passes.
+    nothing passes. window: for contexts with `window`, what stands around the answer where it is to be found, in so
+    many tokens, counted by a function of a text, comments `kept`, `removed` or `padded`. why: what became of an answer
+    that is graded, in words, kept as its detail.
     """
 
     prompt: Callable[[Problem, Sequence[Document], Layout], Parts]
@@ -122,6 +124,8 @@ class Answering:
     grade: Callable[[Problem, Answer], Mapping[str, float]] | None = None
     reference: Callable[[Problem], str] | None = None
     negative: Callable[[Problem], str] | None = None
+    window: Callable[[Problem, int, Callable[[str], int], str], Document] | None = None
+    why: Callable[[Problem, Answer], str] | None = None
     metrics: tuple[str, ...] = ("pass@1",)
     environment: str = ""
     choices: Mapping[str, str] = field(default_factory=dict, compare=False)

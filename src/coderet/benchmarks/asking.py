@@ -1,13 +1,14 @@
 """A set of problems with their contexts, as prompts that fit a generator: what `generate` asks."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from coderet.benchmarks import prompts
-from coderet.benchmarks.answering import Answering, Layout
+from coderet.benchmarks.answering import Answering, Document, Layout
 from coderet.benchmarks.contexts import Taken, contexts
 from coderet.benchmarks.prompts import Counter, Packed
-from coderet.records import Dataset, Problems, Run
+from coderet.records import DataError, Dataset, Problems, Run
 
 
 class Completion(Protocol):
@@ -49,17 +50,30 @@ def questions(
     window: int,
     budget: int,
 ) -> list[Question]:
-    """Every problem with its context of run, in a window of so many tokens, at most budget of them for documents."""
-    shown = contexts(dataset, run, problems, taken)
+    """Every problem with its context of run, in a window of so many tokens, at most budget of them for documents.
+
+    A context that is a window of its own, of problems that have one, is shown whole: DataError if it does not fit.
+    """
+    around = answering.window if taken.window else None
+    shown: Iterable[Sequence[Document]]
+    if around is None:
+        shown = contexts(dataset, run, problems, taken)
+    else:
+        shown = ([around(problem, taken.window, counter, taken.comments)] for problem in problems.contents)
     queries = problems.table["query_id"].to_pylist()
-    return [
-        Question(
-            own,
-            query,
-            prompts.pack(answering, own, problem, documents, layout, counter, window=window, budget=budget),
-        )
+    pack = partial(prompts.pack, window=window, budget=budget if around is None else None, order=taken.order)
+    asked = [
+        Question(own, query, pack(answering, own, problem, documents, layout, counter))
         for own, query, problem, documents in zip(problems.ids, queries, problems.contents, shown, strict=True)
     ]
+    if around is not None and (cut := [each for each in asked if each.packed.truncated]):
+        needed = max(sum(shown.tokens for shown in each.packed.shown) for each in cut)
+        raise DataError(
+            f"{len(cut)} of {len(asked)} windows of {taken.window} tokens do not fit the generator, which leaves "
+            f"question and context {window}; the longest context has {needed}; take a smaller window, or "
+            "a generator with a longer one"
+        )
+    return asked
 
 
 def prompt(asked: Question) -> dict[str, Any]:

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from coderet.benchmarks.answering import Document
+from coderet.benchmarks.prompts import Order
 from coderet.corpora import chunking
 from coderet.corpora.chunking import Chunker
 from coderet.records import NO_HIT, Corpus, DataError, Dataset, Problems, Qrels, Queries, Run
@@ -31,18 +32,34 @@ REFERENCES = (NONE, ORACLE)
 
 @dataclass(frozen=True)
 class Taken:
-    """What of a run becomes a context. chunk: which chunk of a document, where chunker cuts it."""
+    """What of a run becomes a context. chunk: which chunk of a document, where chunker cuts it. window: instead of
+    documents, so many tokens around the answer where it stands, of problems that have a place (`Answering.window`).
+    order: how those that fit stand in the prompt, best first (`rank`), best last (`reversed`), or as in their files.
+    comments: whether a window's are `kept`, `removed` or `padded`.
+    """
 
     documents: int
     withheld: Literal["out", "kept"] = "out"
     chunker: Chunker | None = None
     chunk: Literal["first", "best"] = "first"
+    window: int = 0
+    order: Order = "rank"
+    comments: str = "kept"
 
 
-def taken(documents: int, withheld: str, chunks: Mapping[str, Any], chunk: str, where: str = "contexts") -> Taken:
+def taken(
+    documents: int,
+    withheld: str,
+    chunks: Mapping[str, Any],
+    chunk: str,
+    where: str = "contexts",
+    window: int = 0,
+    order: str = "rank",
+    comments: str = "kept",
+) -> Taken:
     """From an entry under contexts in params.yaml, its chunking checked."""
     cut = chunking.chunker(chunks, f"{where}.chunking") if chunks else None
-    return Taken(documents, cast(Any, withheld), cut, cast(Any, chunk))
+    return Taken(documents, cast(Any, withheld), cut, cast(Any, chunk), window, cast(Any, order), comments)
 
 
 def without_hits(dataset: Dataset) -> Run:

@@ -112,7 +112,8 @@ def _judged(
         return Judged(each.place, each.sample, answer, "no code", grades=grades)
     if not answering.programs:
         exact = bool(grades) and next(iter(grades.values())) == 1
-        return Judged(each.place, each.sample, answer, "passed" if exact else "failed", grades=grades)
+        why = answering.why(problem, answer) if answering.why else ""
+        return Judged(each.place, each.sample, answer, "passed" if exact else "failed", why, grades=grades)
     if not outcomes:
         return Judged(each.place, each.sample, answer, "no tests", "the problem has no tests", grades=grades)
     worst = next((outcome for outcome in outcomes if outcome.verdict != "passed"), outcomes[0])

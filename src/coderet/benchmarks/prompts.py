@@ -8,14 +8,16 @@ Tokens are counted part by part and a text once only, however many prompts it st
 edges of parts are covered by a reserve, and what a chat template adds the generator says.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from coderet.benchmarks.answering import Answering, Document, Layout, Parts, Problem
 from coderet.records import DataError
 
+Order = Literal["rank", "reversed", "file"]
 RESERVE = 8
 """Tokens kept free for what forms across the edges of parts."""
 
@@ -91,11 +93,13 @@ def pack(
     *,
     window: int,
     budget: int | None = None,
+    order: Order = "rank",
 ) -> Packed:
     """The prompt of a problem with as much of its documents as fit.
 
     window: tokens that question and context may have together; budget: tokens that the documents may have, None for
-    as many as fit. DataError, with the name of the problem, if the question alone is longer than the window.
+    as many as fit. order: in which those that fit stand. DataError, with the name of the problem, if the question
+    alone is longer than the window.
     """
     for number in (len(documents), 0):
         parts = answering.prompt(problem, documents[:number], layout)
@@ -113,11 +117,29 @@ def pack(
     tokens = [counter(each) for each in parts.documents] or [counter(each.text) for each in documents]
     kept += [0] * (len(documents) - len(kept))
     shown = tuple(Shown(each.id, *both) for each, *both in zip(documents, tokens, kept, strict=True))
+    texts = [texts[place] for place in arranged([each.id for each in documents[: len(texts)]], order)]
     context = parts.joiner.join(texts)
     joiners = counter(parts.joiner) * max(0, len(texts) - 1)
     length = _question(parts, counter) + sum(kept) + joiners
     user = f"{parts.before}{context}{parts.after}"
     return Packed(parts.system, user, context, tuple(texts), parts.start, parts.stop, shown, length)
+
+
+def arranged(ids: Sequence[str], order: Order) -> list[int]:
+    """The places of documents, given best first, as they are to stand: `file` goes by id, numbers in it as numbers."""
+    places = list(range(len(ids)))
+    if order == "reversed":
+        return places[::-1]
+    if order == "file":
+        return sorted(places, key=lambda place: _natural(ids[place]))
+    return places
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    return [(int(each), "") if each.isdecimal() else (-1, each) for each in _PARTS.findall(name)]
+
+
+_PARTS = re.compile(r"\d+|\D+")
 
 
 def _question(parts: Parts, counter: Counter) -> int:

@@ -265,7 +265,7 @@ def _mine_chunk(chunk: _Chunk, suffixes: tuple[str, ...], filters: Filters) -> t
         seen += 1
         language = syntax.language_of(path)
         assert language is not None  # the suffixes are those of languages
-        cause = path_cause(path, filters) or _built_cause(path, data, language, filters)
+        cause = path_cause(path, filters) or built_cause(path, data, language, filters)
         if cause is not None:
             report.files[cause] += 1
             continue
@@ -319,7 +319,7 @@ def path_cause(path: str, filters: Filters) -> str | None:
     return None
 
 
-def _built_cause(path: str, data: bytes, language: str, filters: Filters) -> str | None:
+def built_cause(path: str, data: bytes, language: str, filters: Filters) -> str | None:
     """Which kind of file that a tool wrote this is, None if it is source."""
     if not filters.drop_built or language not in _BUILT_LANGUAGES:
         return None
@@ -337,7 +337,7 @@ def _judged(function: syntax.Function, filters: Filters) -> tuple[str, str, str]
         return "no_docstring", "", ""
     if function.has_error:
         return "syntax_error", "", ""
-    if filters.drop_special_methods and _is_special(function):
+    if filters.drop_special_methods and is_special(function):
         return "special_method", "", ""
     if filters.drop_tests and "test" in function.qualified_name.lower():
         return "test_name", "", ""
@@ -353,7 +353,8 @@ def _judged(function: syntax.Function, filters: Filters) -> tuple[str, str, str]
     return "kept", query, code
 
 
-def _is_special(function: syntax.Function) -> bool:
+def is_special(function: syntax.Function) -> bool:
+    """Whether it is a constructor, or a method that its language calls by itself."""
     name = function.name
     match function.language:
         case "python":

@@ -247,7 +247,10 @@ def write_benchmark(folder: Path, drafts: Iterable[Draft], packages: Iterable[st
                 name = draft.posed or draft.name
                 _check_problems(draft, draft.problems, name, [each["name"] for each in posed])
                 write_table(new / "problems" / f"{name}.arrow", draft.problems)
-                posed.append({"name": name, "dataset": draft.name, "answering": draft.answering})
+                shared = None if draft.shared is None else f"{name}.shared.json"
+                if shared:
+                    write_json(new / "problems" / shared, draft.shared)
+                posed.append({"name": name, "dataset": draft.name, "answering": draft.answering, "shared": shared})
         if not written:
             raise DataError(f"{folder.name} gave no dataset at all")
         searched = [each["corpus"] for each in written if not each["mixed_of"]]
@@ -399,7 +402,7 @@ def problem_sets(folder: Path) -> list[str]:
     raise DataError(f"{folder} poses no problems; take {folder.name} out of grid.answered in params.yaml")
 
 
-def _posed(folder: Path) -> dict[str, dict[str, str]]:
+def _posed(folder: Path) -> dict[str, dict[str, Any]]:
     """What stands of each set of problems, by its name."""
     path = folder / "problems" / _PROBLEMS
     if not path.exists():
@@ -417,7 +420,9 @@ def read_problems(folder: Path, name: str) -> Problems:
         raise DataError(f"{folder} poses no problems called {name!r}; it has: {', '.join(posed) or 'none'}")
     table = read_table(folder / "problems" / f"{name}.arrow")
     check_schema(table, PROBLEMS, f"problems of {name}")
-    return Problems(name, posed[name]["dataset"], table, posed[name].get("answering", ""))
+    entry = posed[name]
+    shared = read_json(folder / "problems" / entry["shared"]) if entry.get("shared") else None
+    return Problems(name, entry["dataset"], table, entry.get("answering", ""), shared)
 
 
 def write_duplicates(folder: Path, name: str, groups: np.ndarray) -> None:

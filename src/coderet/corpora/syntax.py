@@ -9,7 +9,24 @@ documentation stands. Which functions count follows CodeSearchNet (Husain et al.
 - decorators, `export` and the declaration around a function value belong to the function;
 - declarations without a body (abstract methods, interfaces) are not functions;
 - documentation is the first string of a Python body; for Java and PHP the `/** */` comment before the function; for
-  Go, JavaScript, TypeScript and Ruby the run of comments that ends on the line before it, no blank line between.
+  C++, Go, JavaScript, Ruby, Rust and TypeScript the run of comments that ends on the line before it, no blank line
+  between; attributes (`#[inline]`) may stand between.
+
+What that is in each language:
+
+| language | functions | are none |
+|---|---|---|
+| C++, C | definitions with a body: free, members wherever they stand, operators, templates | lambdas, `= default` |
+| Go | functions and methods | literals |
+| Java | methods and constructors with a body | lambdas |
+| JavaScript, TypeScript | declarations, methods, and function values that a name is given to | callbacks, overloads |
+| PHP | functions and methods with a body | closures |
+| Python | `def`, `async def` | lambdas |
+| Ruby | `def`, `def self.` | blocks, `define_method` |
+| Rust | `fn` with a body: free, in `impl`, in `trait` | closures, signatures, what macros make |
+
+With `nested`, those inside functions are given too, each with the declaration around it: what a reader of answers
+wants, where any of them may be meant.
 
 Everything is cut from the file by byte offsets, so no character before a function can shift it. Lines end at a line
 feed, with or without a carriage return. Nothing here recurses: depth of nesting is bounded by memory only. But
@@ -74,6 +91,21 @@ _SCRIPT_FUNCTIONS = """
 (pair key: (property_identifier) @name
   value: [(arrow_function) (function_expression) (generator_function)]) @function
 """
+
+# A C++ function's name stands below as many declarators as its return type has stars.
+_CPP_FUNCTIONS = "\n".join(
+    f"""
+(function_definition {declarator} body: [(compound_statement) (try_statement)]) @function
+(template_declaration (function_definition {declarator} body: [(compound_statement) (try_statement)])) @function
+"""
+    for declarator in (
+        "declarator: (function_declarator declarator: (_) @name)",
+        "declarator: (pointer_declarator (function_declarator declarator: (_) @name))",
+        "declarator: (pointer_declarator (pointer_declarator (function_declarator declarator: (_) @name)))",
+        "declarator: (reference_declarator (function_declarator declarator: (_) @name))",
+        "declarator: (operator_cast) @name",
+    )
+)
 
 LANGUAGES: dict[str, Language] = {
     "python": Language(
@@ -143,6 +175,18 @@ LANGUAGES: dict[str, Language] = {
         (comment) @comment
         """,
     ),
+    "cpp": Language(
+        grammar="tree_sitter_cpp:language",
+        extensions=(".cpp", ".cc", ".cxx", ".c", ".hpp", ".hh", ".hxx", ".h"),
+        docs="run",
+        query=f"""
+        [(class_specifier name: (_) @name body: (field_declaration_list))
+         (struct_specifier name: (_) @name body: (field_declaration_list))
+         (namespace_definition name: (_) @name)] @class
+        {_CPP_FUNCTIONS}
+        (comment) @comment
+        """,
+    ),
     "php": Language(
         grammar="tree_sitter_php:language_php",
         extensions=(".php",),
@@ -163,6 +207,17 @@ LANGUAGES: dict[str, Language] = {
         [(class name: (_) @name) (module name: (_) @name)] @class
         [(method name: (_) @name) (singleton_method name: (_) @name)] @function
         (comment) @comment
+        """,
+    ),
+    "rust": Language(
+        grammar="tree_sitter_rust:language",
+        extensions=(".rs",),
+        docs="run",
+        query="""
+        [(impl_item type: [(type_identifier) @name (generic_type type: (_) @name) (scoped_type_identifier) @name])
+         (trait_item name: (_) @name) (mod_item name: (_) @name body: (declaration_list))] @class
+        (function_item name: (_) @name body: (block)) @function
+        [(line_comment) (block_comment)] @comment
         """,
     ),
     "typescript": Language(
@@ -250,6 +305,7 @@ class Function:
     docs: tuple[tuple[int, int], ...]  # where its documentation stands in source.utf8
     has_error: bool  # a syntax error inside the function
     file_has_error: bool  # a syntax error somewhere in its file
+    bare: tuple[int, int] | None = None  # where it stands without decorators, `export` and the like; None if not asked
 
     @property
     def start_byte(self) -> int:
@@ -267,6 +323,12 @@ class Function:
         return self.source.utf8[self.start : self.end].decode()
 
     @property
+    def bare_text(self) -> str:
+        """The function without the declaration around it, where nested functions were asked for; else its text."""
+        start, end = self.bare or (self.start, self.end)
+        return self.source.utf8[start:end].decode()
+
+    @property
     def raw_docstring(self) -> str | None:
         """Its documentation as written, with quotes or comment marks; None without."""
         if not self.docs:
@@ -282,24 +344,31 @@ class Function:
         return clean_docstring(raw) if LANGUAGES[self.language].docs == "string" else clean_comment(raw)
 
     @property
+    def plain(self) -> bytes:
+        """The function in its place, without a documentation that stands within it."""
+        if self.docs and LANGUAGES[self.language].docs == "string":
+            return _without_string(self.source.utf8, self.start, self.end, *self.docs[0])
+        return self.source.utf8[self.start : self.end]
+
+    @property
     def code(self) -> str:
         """The text without its docstring, moved to the left margin; parses again where the text does.
 
         A body that was only a docstring becomes `pass`. Moving left takes the first line's indentation off every line
         that has it, those of a string over several lines included.
         """
-        utf8 = self.source.utf8
-        code = utf8[self.start : self.end]
-        if self.docs and LANGUAGES[self.language].docs == "string":
-            code = _without_string(utf8, self.start, self.end, *self.docs[0])
+        utf8, code = self.source.utf8, self.plain
         indentation = utf8[utf8.rfind(b"\n", 0, self.start) + 1 : self.start]
         if indentation and indentation.isspace():
             code = code.replace(b"\n" + indentation, b"\n")
         return code.decode()
 
 
-def functions(source: Source | bytes, language: str) -> list[Function]:
-    """The functions of one file in order of appearance; raises Unreadable and, for an unknown language, ValueError."""
+def functions(source: Source | bytes, language: str, nested: bool = False) -> list[Function]:
+    """The functions of one file in order of appearance; raises Unreadable and, for an unknown language, ValueError.
+
+    nested: those that lie inside others too, after the one around them.
+    """
     reader = _reader(language)
     if isinstance(source, bytes):
         source = decode(source, language)
@@ -308,6 +377,8 @@ def functions(source: Source | bytes, language: str) -> list[Function]:
     tree = reader.parser.parse(source.utf8)
     root = tree.root_node
     broken = root.has_error
+    if nested:
+        return list(_read(reader, root, source, 0, 0, broken, nested))
     found = list(_read(reader, root, source, 0, 0, broken))
     if broken and language == "python":
         found = _recovered(reader, source, found)
@@ -363,8 +434,13 @@ def tree(utf8: bytes, language: str) -> tree_sitter.Node | None:
     """The root of a text's syntax tree; None where the text does not parse or is none that is read."""
     if b"\0" in utf8 or (language == "python" and _is_bottomless(utf8)):
         return None
-    root = _reader(language).parser.parse(utf8).root_node
+    root = parsed(utf8, language)
     return None if root.has_error else root
+
+
+def parsed(utf8: bytes, language: str) -> tree_sitter.Node:
+    """The root of a text's syntax tree, errors and all."""
+    return _reader(language).parser.parse(utf8).root_node
 
 
 def query(language: str, patterns: str) -> tree_sitter.QueryCursor:
@@ -410,6 +486,7 @@ class _Reader:
     language: str
     parser: tree_sitter.Parser
     cursor: tree_sitter.QueryCursor
+    deep: tree_sitter.QueryCursor  # the same query on the whole tree
 
 
 @cache
@@ -420,14 +497,21 @@ def _reader(language: str) -> _Reader:
     record = LANGUAGES[language]
     module, _, attribute = record.grammar.partition(":")
     grammar = tree_sitter.Language(getattr(importlib.import_module(module), attribute)())
-    cursor = tree_sitter.QueryCursor(tree_sitter.Query(grammar, record.query))
+    query = tree_sitter.Query(grammar, record.query)
+    cursor = tree_sitter.QueryCursor(query)
     if record.containers:
         cursor.set_max_start_depth(1)
-    return _Reader(language, tree_sitter.Parser(grammar), cursor)
+    return _Reader(language, tree_sitter.Parser(grammar), cursor, tree_sitter.QueryCursor(query))
 
 
 def _read(
-    reader: _Reader, root: tree_sitter.Node, source: Source, offset: int, line: int, broken: bool
+    reader: _Reader,
+    root: tree_sitter.Node,
+    source: Source,
+    offset: int,
+    line: int,
+    broken: bool,
+    nested: bool = False,
 ) -> Iterator[Function]:
     """Functions below root, whose text starts at the given byte and line (from 0) of the source."""
     utf8 = source.utf8
@@ -436,12 +520,15 @@ def _read(
     waiting = [root]
     while waiting:
         around = waiting.pop()
-        for _, captures in reader.cursor.matches(around):
+        for _, captures in (reader.deep if nested else reader.cursor).matches(around):
             # An ERROR node matches itself too.
-            waiting += [node for node in captures.get("container", ()) if node != around]
+            waiting += [node for node in captures.get("container", ()) if node != around and not nested]
             if "comment" in captures:
                 node = captures["comment"][0]
-                comments.append((node.start_byte + offset, node.end_byte + offset))
+                end = node.end_byte + offset
+                if reader.language == "rust" and utf8[end - 1 : end] == b"\n":  # as `///` has it, `//` not
+                    end -= 1
+                comments.append((node.start_byte + offset, end))
             elif "name" in captures:
                 node = captures["function" if "function" in captures else "class"][0]
                 found.append((node.start_byte + offset, -node.end_byte - offset, captures))
@@ -450,19 +537,25 @@ def _read(
     kind = LANGUAGES[reader.language].docs
     classes: list[tuple[int, str]] = []  # those open here: their end, and the names down to them with a dot
     taken = 0  # where the last function ends
+    named: set[int] = set()  # where names stand, for a function and the declaration around it are one
+    bare = {each[2]["name"][0].start_byte: (each[0], -each[1]) for each in found} if nested else {}
     for start, negative_end, captures in found:
         end = -negative_end
-        if start < taken:
+        node = captures["name"][0]
+        if node.start_byte in named or (start < taken and not nested):
             continue
+        named.add(node.start_byte)
         while classes and classes[-1][0] <= start:
             classes.pop()
         prefix = classes[-1][1] if classes else ""
-        node = captures["name"][0]
         name = utf8[node.start_byte + offset : node.end_byte + offset].decode()
         if "class" in captures:
             classes.append((end, f"{prefix}{name}."))
             continue
         taken = end
+        if reader.language == "cpp":
+            owners, name = _cpp_name(name)
+            prefix += owners
         if "owner" in captures:
             owner = captures["owner"][0]
             prefix = utf8[owner.start_byte + offset : owner.end_byte + offset].decode() + "."
@@ -488,7 +581,18 @@ def _read(
             docs,
             node.has_error,
             broken,
+            bare.get(captures["name"][0].start_byte),
         )
+
+
+def _cpp_name(declared: str) -> tuple[str, str]:
+    """What stands before the last `::` of a declared name, with dots, and the name: `A::B::f` gives `A.B.` and `f`."""
+    cut = declared.find("operator")
+    scope, name = (declared[:cut], declared[cut:]) if cut >= 0 else ("", declared)
+    if not scope:
+        scope, between, name = name.rpartition("::")
+        scope += between
+    return scope.replace("::", "."), name.partition("(")[0].strip() or name
 
 
 def _place(found: tuple[int, int, dict[str, list[tree_sitter.Node]]]) -> tuple[int, int]:
@@ -543,7 +647,7 @@ def _comments_before(
     below = start
     while first > 0:
         comment_start, comment_end = comments[first - 1]
-        gap = utf8[comment_end:below]
+        gap = _ATTRIBUTE.sub(b"", utf8[comment_end:below])
         # Ruby's comments from =begin to =end contain their last line end.
         ends = gap.count(b"\n") + (utf8[comment_end - 1 : comment_end] == b"\n")
         line_start = utf8.rfind(b"\n", 0, comment_start) + 1
@@ -587,6 +691,7 @@ _BOTTOMLESS = re.compile(rb"^[ \t]{%d}" % _DEEPEST_INDENTATION, re.MULTILINE)
 _COOKIE = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _DEFINITION = re.compile(rb"^(?:async[ \t]+def|def|class)\b", re.MULTILINE)
 _STRING_OPENING = re.compile(r"([A-Za-z]*)(\"\"\"|'''|\"|')")
+_ATTRIBUTE = re.compile(rb"^[ \t]*#\[[^\n]*\][ \t\r]*\n", re.MULTILINE)
 _NOT_A_DOCSTRING = re.compile(rb"[rRuU]*[bBfFtT]")
 _COMMENT_MARK = re.compile(r"^(?:/\*+|//+|\*(?!/)|#+|=begin|=end)")
 _BLANK = re.compile(rb"(?:[\s;]|#[^\n]*)*")

@@ -90,6 +90,8 @@ def _taken(each: Answerer) -> str:
     settings = each.settings
     if settings.get("run") == "none":
         return ""
+    if settings.get("window"):
+        return f"{settings['window']} tokens around the answer"
     words = [f"{settings.get('documents')} of {settings.get('run')}"]
     if settings.get("withheld") == "kept":
         words.append("own answer kept")
