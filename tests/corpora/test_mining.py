@@ -316,7 +316,7 @@ def test_a_repository_without_source_is_an_error_not_an_empty_result(tmp_path, f
 def test_a_folder_without_repositories_and_an_unknown_language_are_errors(tmp_path):
     with pytest.raises(DataError, match="no folder and no archive to mine"):
         repositories(tmp_path / "missing")
-    with pytest.raises(DataError, match="'pyton'; known: go, java"):
+    with pytest.raises(DataError, match="'pyton'; known: cpp, go, java"):
         list(mine({"pkg": tmp_path}, ["pyton"]))
 
 
