@@ -39,6 +39,7 @@ def test_an_entry_can_be_copied_into_params(name: str):
         "teacher": "",
         "tuned": [],
         "runs": [name],
+        "answered": [],
     }
     raw["compare"]["baseline"] = name
     entry = params.of(raw).retrievers[name]
