@@ -30,6 +30,15 @@ def test_every_figure_of_the_results_table_is_in_the_summary(readme):
         assert figures == [f"{100 * measured[system, *column]:.1f}" for column in COLUMNS], system
 
 
+def test_the_groups_are_those_of_the_full_preset(readme):
+    groups = json.loads((ROOT / "presets/full/eval/summary.json").read_text(encoding="utf-8"))["groups"]
+    head, _, *rows = readme[readme.index("| group |") :].split("\n\n")[0].splitlines()
+    systems = head.strip("| ").split(" | ")[1:]
+    told = [row.strip("| ").split(" | ")[1:] for row in rows[: len(groups["minilm"]["by_group"])]]
+    by_group = [groups[system]["by_group"].values() for system in systems]
+    assert told == [[f"{100 * value:.1f}" for value in row] for row in zip(*by_group, strict=True)]
+
+
 def test_the_problems_solved_are_those_of_the_summary(readme):
     solved = {
         row["system"].removesuffix("+smollm2"): f"{100 * row['value']:.1f}"
