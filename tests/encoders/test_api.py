@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from imagined_server import refusing, send
 
 from coderet import encoders
 from coderet.corpora import sources
@@ -74,15 +75,6 @@ class Model:
         self._http.server_close()
 
 
-def send(handler: Any, status: int, body: object, **headers: str) -> None:
-    content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    handler.send_response(status)
-    for name, value in {"Content-Length": str(len(content)), **headers}.items():
-        handler.send_header(name.replace("_", "-"), value)
-    handler.end_headers()
-    handler.wfile.write(content)
-
-
 def answer(payload: dict[str, Any]) -> dict[str, Any]:
     texts = payload.get("input", payload.get("texts"))
     vectors = [vector(text) for text in texts]
@@ -104,10 +96,6 @@ def with_data(change: Callable[[list[Any]], list[Any]]) -> Callable[[Any, dict[s
         send(handler, 200, said | {"data": change(said["data"])})
 
     return behaviour
-
-
-def refuse(status: int, message: str = "no", **headers: str) -> Callable[[Any, dict[str, Any]], None]:
-    return lambda handler, _: send(handler, status, {"error": {"message": message}}, **headers)
 
 
 def cut_off(handler: Any, payload: dict[str, Any]) -> None:
@@ -349,7 +337,7 @@ def nest(handler: Any, payload: dict[str, Any]) -> None:
     send(handler, 200, b"[" * 100_000)
 
 
-@pytest.mark.parametrize("behaviour", [refuse(500), refuse(503), refuse(429), cut_off, hang_up, nest], ids=repr)
+@pytest.mark.parametrize("behaviour", [refusing(500), refusing(503), refusing(429), cut_off, hang_up, nest], ids=repr)
 def test_a_server_in_trouble_is_asked_again(model, behaviour):
     model.behaviours = [behaviour, behaviour]
     assert np.array_equal(api(model).encode_documents(TEXTS), expected(TEXTS))
@@ -357,7 +345,7 @@ def test_a_server_in_trouble_is_asked_again(model, behaviour):
 
 
 def test_the_wait_that_the_server_names_is_kept(model):
-    model.behaviours = [refuse(429, Retry_After="0.3"), refuse(503, retry_after_ms="200")]
+    model.behaviours = [refusing(429, Retry_After="0.3"), refusing(503, retry_after_ms="200")]
     api(model).encode_documents(TEXTS)
     first, second = np.diff(model.times)
     assert 0.3 <= first < 1 and 0.2 <= second < 1
@@ -372,13 +360,13 @@ def test_a_wait_may_be_named_as_a_date():
 
 
 def test_a_server_that_asks_for_too_long_a_wait_is_not_waited_for(model):
-    model.behaviours = [refuse(429, "slow down", Retry_After="3600")]
+    model.behaviours = [refusing(429, "slow down", Retry_After="3600")]
     with pytest.raises(ServerError, match=r"1 try: it answered 429: .*slow down.* asks to wait 3600 s.*is kept"):
         api(model).encode_documents(TEXTS)
 
 
 def test_a_server_that_stays_in_trouble_ends_with_what_it_said_and_nothing_is_lost(model):
-    model.behaviours = [well, *[refuse(500, "overloaded")] * 3]
+    model.behaviours = [well, *[refusing(500, "overloaded")] * 3]
     encoder = api(model, batch_texts=2)
     with pytest.raises(ServerError, match=r"no answer in 3 tries: it answered 500: .*overloaded.*run the same stage"):
         cached(encoder)
@@ -416,27 +404,27 @@ def test_a_server_that_is_not_there_is_named(model):
 
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_server_that_refuses_the_key_is_not_asked_again(model, status):
-    model.behaviours = [refuse(status, f"Incorrect API key provided: {KEY[:5]}***{KEY[-4:]}")]
+    model.behaviours = [refusing(status, f"Incorrect API key provided: {KEY[:5]}***{KEY[-4:]}")]
     with pytest.raises(ServerError, match=f"answered {status}: it refuses the key in MODEL_KEY") as error:
         api(model).encode_documents(TEXTS)
     assert len(model.asked) == 1 and KEY[-4:] not in str(error.value)
 
 
 def test_an_account_that_has_nothing_left_is_not_waited_for(model):
-    model.behaviours = [refuse(429, "insufficient_quota")]
+    model.behaviours = [refusing(429, "insufficient_quota")]
     with pytest.raises(ServerError, match="The account has nothing left; what was encoded is kept"):
         api(model).encode_documents(TEXTS)
     assert len(model.asked) == 1
 
 
 def test_a_server_that_knows_no_such_model_is_quoted(model):
-    model.behaviours = [refuse(404, "The model `m-1` does not exist")]
+    model.behaviours = [refusing(404, "The model `m-1` does not exist")]
     with pytest.raises(ServerError, match=r"answered 404: .*`m-1` does not exist.*mend fit\.encoder"):
         api(model).encode_documents(TEXTS)
 
 
 def test_a_server_that_sends_elsewhere_is_not_followed_with_the_key(model):
-    model.behaviours = [refuse(307, Location="http://127.0.0.1:9/v1/embeddings")]
+    model.behaviours = [refusing(307, Location="http://127.0.0.1:9/v1/embeddings")]
     with pytest.raises(ServerError, match="answered 307"):
         api(model).encode_documents(TEXTS)
 
@@ -444,7 +432,7 @@ def test_a_server_that_sends_elsewhere_is_not_followed_with_the_key(model):
 def test_a_request_that_is_too_big_is_halved_and_no_text_is_lost(model):  # T7: 64 texts became 63
     def at_most_two(handler: Any, payload: dict[str, Any]) -> None:
         if len(payload["input"]) > 2:
-            refuse(400, "max allowed tokens per submitted batch is 120000")(handler, payload)
+            refusing(400, "max allowed tokens per submitted batch is 120000")(handler, payload)
         else:
             well(handler, payload)
 
@@ -455,7 +443,7 @@ def test_a_request_that_is_too_big_is_halved_and_no_text_is_lost(model):  # T7: 
 
 
 def test_one_text_that_is_too_big_is_an_error_that_says_what_to_do(model):
-    model.behaviours = [refuse(400, "maximum context length is 8192 tokens")] * 9
+    model.behaviours = [refusing(400, "maximum context length is 8192 tokens")] * 9
     with pytest.raises(
         ServerError, match=r"8192 tokens.*refuses even one text, which begins 'sort a list'.*max_tokens"
     ):
@@ -504,7 +492,7 @@ def test_a_limit_in_money_needs_a_price(model, byte_tokenizer):
 
 
 def test_a_request_that_was_refused_costs_nothing_and_one_without_an_answer_counts(model, byte_tokenizer):
-    model.behaviours = [refuse(500), cut_off, well]
+    model.behaviours = [refusing(500), cut_off, well]
     encoder = api(model, byte_tokenizer)
     encoder.encode_documents(pa.array(["12345"]))
     assert encoder.spending["api_tokens"] == 10 and encoder.spending_in_all["api_total_tokens"] == 10 + 5
@@ -604,9 +592,9 @@ def test_the_key_is_written_nowhere_and_said_nowhere(model, byte_tokenizer, capf
     """Not by an answer, an error that holds it, a limit, a ledger, a shard, a manifest or the settings."""
     monkeypatch.setattr(server, "WORDS_SHOWN", 10_000)
     behaviours = [
-        refuse(400, f"bad header Bearer {KEY}"),
-        refuse(429, f"{KEY} is too fast", Retry_After="999"),
-        refuse(401, f"no such key: {KEY}"),
+        refusing(400, f"bad header Bearer {KEY}"),
+        refusing(429, f"{KEY} is too fast", Retry_After="999"),
+        refusing(401, f"no such key: {KEY}"),
         lambda handler, _: send(handler, 200, {"data": [{"index": 0, "embedding": KEY}]}),
         lambda handler, _: send(handler, 200, KEY),
         hang_up,

@@ -23,11 +23,11 @@ from coderet.benchmarks.answering import Document
 from coderet.benchmarks.prompts import Order
 from coderet.corpora import chunking
 from coderet.corpora.chunking import Chunker
+from coderet.params import REFERENCES
 from coderet.records import NO_HIT, Corpus, DataError, Dataset, Problems, Qrels, Queries, Run
 from coderet.words import code_words
 
-NONE, ORACLE = "none", "oracle"
-REFERENCES = (NONE, ORACLE)
+NONE, ORACLE = REFERENCES
 
 
 @dataclass(frozen=True)

@@ -77,8 +77,12 @@ def closed(completion: str, stop: str, start: str) -> str:
 
 def clean(completion: str) -> str:
     """The completion up to its first end token, with line feeds alone as line ends."""
-    text = completion.replace("\r\n", "\n").replace("\r", "\n")
-    return until(text, END_TOKENS)
+    return until(line_feeds(completion), END_TOKENS)
+
+
+def line_feeds(text: str) -> str:
+    """text with line feeds alone as line ends."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def until(text: str, stops: Iterable[str]) -> str:

@@ -116,8 +116,13 @@ def _judged(
         return Judged(each.place, each.sample, answer, "passed" if exact else "failed", why, grades=grades)
     if not outcomes:
         return Judged(each.place, each.sample, answer, "no tests", "the problem has no tests", grades=grades)
-    worst = next((outcome for outcome in outcomes if outcome.verdict != "passed"), outcomes[0])
+    worst = telling(outcomes)
     return Judged(each.place, each.sample, answer, worst.verdict, worst.detail, seconds, grades)
+
+
+def telling(outcomes: Sequence[Outcome]) -> Outcome:
+    """Of the programs of one answer the first that did not pass; the first of all if all did."""
+    return next((outcome for outcome in outcomes if outcome.verdict != "passed"), outcomes[0])
 
 
 def by_problem(asked: Asked, judged: Iterable[Judged]) -> dict[str, list[Judged]]:

@@ -6,13 +6,13 @@ unless params says so (`answering.left_out`). Beside them runs a negative contro
 passes, the tests of a problem cannot tell (`Answering.weak` names those that are known).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from coderet.benchmarks.answering import Answering, Outcome, Problem, Program
+from coderet.benchmarks.judging import Runner, telling
 from coderet.records import DataError
 
-Runner = Callable[[Sequence[Program]], Iterator[tuple[int, Outcome]]]
 PASSED = Outcome("passed")
 
 
@@ -71,7 +71,7 @@ def outcomes(
 ) -> dict[str, Outcome]:
     """The outcome of one answer a problem, by id: of several programs that of the first that did not pass."""
     programs: list[Program] = []
-    owners: list[str] = []
+    places: dict[str, range] = {}
     found: dict[str, Outcome] = {}
     for name, problem in problems.items():
         answer = answering.read(problem, answer_of(problem), "chat")
@@ -79,16 +79,13 @@ def outcomes(
             found[name] = graded(answering, problem, answer)
             continue
         own = answering.programs(problem, answer)
-        found[name] = PASSED if own else Outcome("no tests")
+        places[name] = range(len(programs), len(programs) + len(own))
         programs += own
-        owners += [name] * len(own)
-    places: dict[str, int] = {}
-    for place, outcome in run(programs):
-        name = owners[place]
-        slowest = max(found[name].seconds, outcome.seconds)
-        if outcome.verdict != "passed" and place < places.get(name, len(programs)):
-            places[name], found[name] = place, outcome
-        found[name] = found[name]._replace(seconds=slowest)
+    became = dict(run(programs))
+    for name, its in places.items():
+        each = [became[place] for place in its]
+        slowest = max((one.seconds for one in each), default=0.0)
+        found[name] = telling(each)._replace(seconds=slowest) if each else Outcome("no tests")
     return {name: found[name] for name in problems}
 
 

@@ -43,8 +43,8 @@ def load(folder: Path, kind: str, settings: Mapping[str, Any], where: str | None
     where is the place that settings come from, by default the entry in params.yaml that has the folder's name.
     """
     where = where or f"params.yaml: generators.{folder.name}"
-    make = _kind(kind, where).load
-    arguments = registry.fit_arguments(make, settings, where)
+    made_by = _kind(kind, where)
+    arguments = registry.fit_arguments(made_by.__init__, settings, where)
     again = f"run: dvc repro prepare-generator@{folder.name}"
     try:
         found = json.loads((folder / _FILE).read_text(encoding="utf-8"))
@@ -54,7 +54,7 @@ def load(folder: Path, kind: str, settings: Mapping[str, Any], where: str | None
         raise DataError(f"{folder} holds no generator ({type(error).__name__}: {error}); {again}") from None
     if told != {"kind": kind, "format": FORMAT}:
         raise DataError(f"{folder} holds a generator of {told}, wanted kind {kind!r}, format {FORMAT}; {again}")
-    made: Generator = make(folder, fit, **arguments)
+    made: Generator = made_by.load(folder, fit, **arguments)
     return made
 
 

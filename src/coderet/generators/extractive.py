@@ -32,10 +32,8 @@ class Extractive:
         return {}
 
     @classmethod
-    def load(
-        cls, folder: Path, fit: Mapping[str, Any], *, layout: Layout = "chat", window: int = 1_000_000
-    ) -> "Extractive":
-        return cls(layout=layout, window=window)
+    def load(cls, folder: Path, fit: Mapping[str, Any], **settings: Any) -> "Extractive":
+        return cls(**settings)
 
     def count_tokens(self, text: str) -> int:
         return sum(1 for _ in _TOKEN.finditer(text))

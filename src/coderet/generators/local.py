@@ -26,7 +26,7 @@ from coderet.corpora import sources
 from coderet.generators import drawing, model_folder, slots
 from coderet.generators.base import Completion, Layout, Prompt, parted
 from coderet.generators.sampling import Sampling
-from coderet.generators.wording import Wording
+from coderet.generators.wording import Worded, Wording
 from coderet.precision import computing_type
 from coderet.records import DataError
 from coderet.registry import check_range
@@ -38,7 +38,7 @@ SLACK = 8  # tokens that may have no letter of their own
 ELSEWHERE = "serve it with vLLM and name the server in a generator of kind openai"
 
 
-class Local:
+class Local(Worded):
     """kind `local`, from a model folder.
 
     layout: `chat` by the model's template or `base` for plain continuation; None is chat where there is a template.
@@ -84,27 +84,9 @@ class Local:
         return {"source": source, "folder": folder, "file": file}
 
     @classmethod
-    def load(
-        cls,
-        folder: Path,
-        fit: Mapping[str, Any],
-        *,
-        layout: Layout | None = None,
-        window: int | None = None,
-        precision: Literal["auto", "fp32", "bf16"] = "auto",
-        batch: int | None = None,
-        cache_gigabytes: float | None = None,
-    ) -> "Local":
+    def load(cls, folder: Path, fit: Mapping[str, Any], **settings: Any) -> "Local":
         """The generator that `prepare` made; DataError if a file is missing or cut short."""
-        place = folder / model_folder.MODEL
-        return cls(
-            place,
-            layout=layout,
-            window=window,
-            precision=precision,
-            batch=batch,
-            cache_gigabytes=cache_gigabytes,
-        )
+        return cls(folder / model_folder.MODEL, **settings)
 
     @cached_property
     def identity(self) -> str:
@@ -117,18 +99,8 @@ class Local:
         """Numbers in the model."""
         return sum(weights.numel() for weights in self._model.parameters())
 
-    @property
-    def template_tokens(self) -> int:
-        return self._wording.template_tokens
-
-    def count_tokens(self, text: str) -> int:
-        return self._wording.count_tokens(text)
-
-    def cut(self, text: str, tokens: int) -> str:
-        return self._wording.cut(text, tokens)
-
     def generate(self, prompts: Sequence[Prompt], sampling: Sampling) -> Iterator[Completion]:
-        wanted = [self._wanted(place, prompt, sampling) for place, prompt in enumerate(prompts)]
+        wanted = [slots.Wanted(*self.fitting(place, prompt, sampling)) for place, prompt in enumerate(prompts)]
         stops = [tuple(dict.fromkeys((*prompt.stop, *sampling.stop))) for prompt in prompts]
         numbers = [np.random.Generator(np.random.Philox(key=each.seed(sampling))) for each in prompts]
 
@@ -154,16 +126,6 @@ class Local:
             if "allocate memory" not in str(error):
                 raise
             raise DataError(self._too_much(wanted)) from error
-
-    def _wanted(self, place: int, prompt: Prompt, sampling: Sampling) -> slots.Wanted:
-        ids = self._wording.ids(prompt)
-        left = self.window - len(ids)
-        if not ids or left < 1:
-            raise DataError(
-                f"prompt {place} has {len(ids)} tokens, wanted from 1 to {self.window - 1}, for the window is "
-                f"{self.window} and a completion needs room; pack it with a smaller budget"
-            )
-        return slots.Wanted(ids, min(left, sampling.max_new_tokens))
 
     def _stopped(self, ids: list[int], stops: Sequence[str]) -> bool:
         """Whether a stop string has just been completed: only the last tokens are read, each of which has a letter."""

@@ -125,52 +125,12 @@ class OpenAI:
         return {"model": model, "tokenizer": found.name}
 
     @classmethod
-    def load(
-        cls,
-        folder: Path,
-        fit: Mapping[str, Any],
-        *,
-        address: str = "https://api.openai.com/v1",
-        key_variable: str = "OPENAI_API_KEY",
-        layout: Layout = "chat",
-        window: int = 8192,
-        continues: bool = False,
-        top_k: bool = False,
-        max_tokens_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens",
-        extra: str = "",
-        concurrency: int = 8,
-        token_limit: int | None = None,
-        spend_limit: float | None = None,
-        price: float | None = None,
-        price_written: float | None = None,
-        timeout: float = 300.0,
-        tries: int = 6,
-        longest_wait: float = 120.0,
-    ) -> "OpenAI":
+    def load(cls, folder: Path, fit: Mapping[str, Any], **settings: Any) -> "OpenAI":
         """The generator that `prepare` wrote down; DataError if its tokenizer is missing."""
         tokenizer = None if fit.get("tokenizer") is None else folder / str(fit["tokenizer"])
         if tokenizer is not None and not tokenizer.is_file():
             raise DataError(f"{folder} lacks {tokenizer.name}; prepare it again")
-        return cls(
-            str(fit["model"]),
-            tokenizer,
-            address=address,
-            key_variable=key_variable,
-            layout=layout,
-            window=window,
-            continues=continues,
-            top_k=top_k,
-            max_tokens_name=max_tokens_name,
-            extra=extra,
-            concurrency=concurrency,
-            token_limit=token_limit,
-            spend_limit=spend_limit,
-            price=price,
-            price_written=price_written,
-            timeout=timeout,
-            tries=tries,
-            longest_wait=longest_wait,
-        )
+        return cls(str(fit["model"]), tokenizer, **settings)
 
     @cached_property
     def identity(self) -> str:

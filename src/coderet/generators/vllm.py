@@ -16,14 +16,14 @@ from typing import Any, Literal
 from coderet.corpora import sources
 from coderet.generators.base import Completion, Layout, Prompt, parted
 from coderet.generators.sampling import Sampling
-from coderet.generators.wording import Wording
+from coderet.generators.wording import Worded, Wording
 from coderet.records import DataError
 from coderet.registry import BadValue
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
-class Vllm:
+class Vllm(Worded):
     """kind `vllm`.
 
     layout, window: as of `local`. precision: of vLLM's names; auto is the model's own. parallel: GPUs that share the
@@ -76,50 +76,19 @@ class Vllm:
         return {"model": model, "revision": revision}
 
     @classmethod
-    def load(
-        cls,
-        folder: Path,
-        fit: Mapping[str, Any],
-        *,
-        layout: Layout | None = None,
-        window: int | None = None,
-        precision: Literal["auto", "bfloat16", "float16", "float32"] = "auto",
-        parallel: int = 1,
-        memory: float = 0.9,
-        prefix_caching: bool = True,
-        eager: bool = False,
-    ) -> "Vllm":
+    def load(cls, folder: Path, fit: Mapping[str, Any], **settings: Any) -> "Vllm":
+        """The generator that `prepare` wrote down; DataError if its model folder holds no model."""
         place, revision = str(fit["model"]), fit["revision"]
         if revision is None and not (Path(place) / "config.json").is_file():
             raise DataError(
                 f"{folder} names the model folder {place}, which has no config.json; prepare that one first"
             )
-        return cls(
-            place,
-            revision,
-            layout=layout,
-            window=window,
-            precision=precision,
-            parallel=parallel,
-            memory=memory,
-            prefix_caching=prefix_caching,
-            eager=eager,
-        )
+        return cls(place, revision, **settings)
 
     @cached_property
     def identity(self) -> str:
         """Of the model's files or its commit, the layout, and how it is computed."""
         return hashlib.sha256(json.dumps(["vllm", *self._facts, self.layout]).encode()).hexdigest()
-
-    @property
-    def template_tokens(self) -> int:
-        return self._wording.template_tokens
-
-    def count_tokens(self, text: str) -> int:
-        return self._wording.count_tokens(text)
-
-    def cut(self, text: str, tokens: int) -> str:
-        return self._wording.cut(text, tokens)
 
     def generate(self, prompts: Sequence[Prompt], sampling: Sampling) -> Iterator[Completion]:
         """All prompts wait in vLLM's own queue; each is given as soon as it is done."""
@@ -128,18 +97,13 @@ class Vllm:
         engine = self._llm.llm_engine
         stops: dict[int, list[str]] = {}
         for place, prompt in enumerate(prompts):
-            ids = self._wording.ids(prompt)
-            if not 0 < len(ids) < self.window:
-                raise DataError(
-                    f"prompt {place} has {len(ids)} tokens, wanted from 1 to {self.window - 1}, for the window is "
-                    f"{self.window} and a completion needs room; pack it with a smaller budget"
-                )
+            ids, limit = self.fitting(place, prompt, sampling)
             stops[place] = list(dict.fromkeys((*prompt.stop, *sampling.stop)))
             drawn: dict[str, Any] = {} if sampling.greedy else {"top_p": sampling.top_p, "seed": prompt.seed(sampling)}
             wanted = SamplingParams(
                 temperature=sampling.temperature,
                 top_k=sampling.top_k or -1,
-                max_tokens=min(sampling.max_new_tokens, self.window - len(ids)),
+                max_tokens=limit,
                 stop=stops[place] or None,
                 **drawn,
             )

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from coderet.generators.base import Layout, Prompt
+from coderet.generators.sampling import Sampling
 from coderet.records import DataError
+from coderet.serving import counting
 
 TAIL = 4  # tokens before a completion that decide whether its first word begins with a blank
 
@@ -66,11 +68,8 @@ class Wording:
         return len(self._encoded(text).ids)
 
     def cut(self, text: str, tokens: int) -> str:
-        """A letter may have several tokens: it is kept if all of them are."""
         encoded = self._encoded(text)
-        if len(encoded.ids) <= tokens:
-            return text
-        return text[: min(encoded.offsets[tokens - 1][1], encoded.offsets[tokens][0])] if tokens > 0 else ""
+        return text if len(encoded.ids) <= tokens else counting.first(text, encoded, tokens)
 
     def ends(self, *said: Any) -> frozenset[int]:
         """The ids that end a completion: the tokenizer's own, and what a model's config says, a number or several."""
@@ -96,3 +95,31 @@ class Wording:
             return mark in self._templated([{"role": "system", "content": mark}, {"role": "user", "content": "a"}])
         except Exception:  # of the template
             return False
+
+
+class Worded:
+    """A generator whose prompts a `Wording` makes: what both kinds that hold a model themselves have of it."""
+
+    _wording: Wording
+    window: int
+
+    @property
+    def template_tokens(self) -> int:
+        return self._wording.template_tokens
+
+    def count_tokens(self, text: str) -> int:
+        return self._wording.count_tokens(text)
+
+    def cut(self, text: str, tokens: int) -> str:
+        return self._wording.cut(text, tokens)
+
+    def fitting(self, place: int, prompt: Prompt, sampling: Sampling) -> tuple[list[int], int]:
+        """The tokens of the prompt at place, and how many its completion may have; DataError if none are left."""
+        ids = self._wording.ids(prompt)
+        left = self.window - len(ids)
+        if not ids or left < 1:
+            raise DataError(
+                f"prompt {place} has {len(ids)} tokens, wanted from 1 to {self.window - 1}, for the window is "
+                f"{self.window} and a completion needs room; pack it with a smaller budget"
+            )
+        return ids, min(left, sampling.max_new_tokens)

@@ -94,8 +94,15 @@ class Fast:
         ids = encoded.ids
         if limit is None or len(ids) <= limit:
             return Cut(text, ids, len(ids) + MARKS, 0)
-        end = min(encoded.offsets[limit - 1][1], encoded.offsets[limit][0])  # a letter may have several tokens
-        return Cut(text[:end], ids[:limit], limit + MARKS, len(ids) - limit)
+        return Cut(first(text, encoded, limit), ids[:limit], limit + MARKS, len(ids) - limit)
+
+
+def first(text: str, encoded: Any, limit: int) -> str:
+    """The beginning of text that its first limit tokens make; a letter may have several, and is kept if all are there.
+
+    encoded: text by a tokenizer of the tokenizers library, as more than limit tokens.
+    """
+    return text[: min(encoded.offsets[limit - 1][1], encoded.offsets[limit][0])] if limit > 0 else ""
 
 
 def find(folder: Path) -> Path:

@@ -175,7 +175,7 @@ class BudgetBatches:
         if len(np.unique(groups)) < size:
             return rows
         batches = _most_batches(groups, size)
-        chosen = np.flatnonzero(_place_in_group(groups) < batches)[: batches * size]
+        chosen = np.flatnonzero(place_in_group(groups) < batches)[: batches * size]
         self._parts.append((rows[chosen], batches, size))
         return np.delete(rows, chosen)
 
@@ -350,11 +350,11 @@ def _dealt(
     rows = random.permutation(rows)
     turn_of_group = random.permutation(int(groups.max()) + 1)
     rows = rows[np.argsort(turn_of_group[groups[rows]], kind="stable")]  # groups together, inside by chance
-    rows = rows[_place_in_group(groups[rows]) < hands]
+    rows = rows[place_in_group(groups[rows]) < hands]
     return [random.permutation(rows[first::hands])[:most] for first in range(hands)]
 
 
-def _place_in_group(groups: np.ndarray) -> np.ndarray:
+def place_in_group(groups: np.ndarray) -> np.ndarray:
     """(N,) how many before it are of the same group."""
     order = np.argsort(groups, kind="stable")
     starts = np.flatnonzero(np.diff(groups[order], prepend=-1))

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from coderet import registry
 from coderet.corpora import store
 from coderet.records import DataError
-from coderet.training.batches import NO_SOURCE, Mixture, random_of
+from coderet.training.batches import NO_SOURCE, Mixture, place_in_group, random_of
 from coderet.training.vocabulary import read_texts
 
 COLUMNS = ("pair_id", "repository", "path", "language", "name", "query", "code")
@@ -98,10 +98,8 @@ def _first_of_each(repositories: pa.ChunkedArray, most: int, seed: int) -> np.nd
     """(N,) bool: most of the rows of each repository, or all that it has, drawn by seed."""
     labels = pc.fill_null(repositories, "").combine_chunks().dictionary_encode().indices.to_numpy()
     order = random_of(seed, 0).permutation(len(labels))
-    by_label = order[np.argsort(labels[order], kind="stable")]
-    starts = np.concatenate([[0], np.cumsum(np.bincount(labels))[:-1]]) if len(labels) else np.zeros(1, int)
     chosen = np.zeros(len(labels), bool)
-    chosen[by_label] = np.arange(len(labels)) - starts[labels[by_label]] < most
+    chosen[order] = place_in_group(labels[order]) < most
     return chosen
 
 

@@ -13,6 +13,7 @@ import ast
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from coderet.benchmarks import extraction
 from coderet.benchmarks.answering import Answer, Answering, Document, Layout, Parts, Problem, Program
@@ -236,13 +237,11 @@ ANSWERING = Answering(
     known=KNOWN_FAILURES,
     choices={**_CHOICES, "prompt": "documentation, the task, the answer begun with a fence"},
 )
-PAPER = Answering(
+PAPER = replace(
+    ANSWERING,
     prompt=paper_prompt,
     read=paper_read,
-    programs=programs,
     reference=lambda problem: problem["reference_code"],
     negative=lambda problem: _INDENT * bool(_enclosing(problem)) + "pass",
-    environment=ENVIRONMENT,
-    known=KNOWN_FAILURES,
     choices={**_CHOICES, "prompt": "as CodeRAG-Bench has it, no chat"},
 )

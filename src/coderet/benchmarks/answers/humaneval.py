@@ -6,6 +6,7 @@ end; of an answer it takes the first block.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from coderet.benchmarks import extraction
 from coderet.benchmarks.answering import Answer, Answering, Document, Layout, Parts, Problem, Program
@@ -95,11 +96,9 @@ ANSWERING = Answering(
     negative=negative,
     choices={"layout": "documents in fences, then the function, with which the answer is begun"},
 )
-PAPER = Answering(
+PAPER = replace(
+    ANSWERING,
     prompt=paper_prompt,
     read=paper_read,
-    programs=programs,
-    reference=reference,
-    negative=negative,
     choices={"layout": "CodeRAG-Bench: texts of the documents, then an open fence and the function"},
 )

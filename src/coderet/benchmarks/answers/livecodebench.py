@@ -16,7 +16,7 @@ import pickletools
 import re
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
@@ -211,7 +211,8 @@ ANSWERING = Answering(
     programs=programs,
     choices={**_CHOICES, "tests": "public and private"},
 )
-PAPER = Answering(
+PAPER = replace(
+    ANSWERING,
     prompt=paper_prompt,
     read=paper_read,
     programs=public_programs,

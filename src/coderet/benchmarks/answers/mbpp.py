@@ -7,9 +7,11 @@ cuts at the stop strings before it looks for a fence.
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from coderet.benchmarks import extraction
 from coderet.benchmarks.answering import Answer, Answering, Document, Layout, Parts, Problem, Program
+from coderet.benchmarks.extraction import line_feeds
 
 STOP = ("\nprint(", "\nassert ", "\n>>>", "\n```", "\nif __name__", "\n# Task", "<file_sep>")
 PAPER_STOP = ("\nprint", "\nclass", "\n>>>", "\n**", "# Write a", "# Test")
@@ -44,7 +46,7 @@ def read(problem: Problem, completion: str, layout: Layout) -> Answer:
 
 def tested(problem: Problem) -> str:
     """The function that the asserts call: the first called name that the reference defines; empty if there is none."""
-    defined = extraction.defined(_lines(problem["code"]))
+    defined = extraction.defined(line_feeds(problem["code"]))
     called = re.findall(r"([A-Za-z_]\w*)\s*\(", " ".join(problem["test_list"]))
     return next((name for name in called if name in defined), "")
 
@@ -56,19 +58,19 @@ def programs(problem: Problem, answer: Answer) -> list[Program]:
     """
     if not problem["test_list"]:
         return []
-    tests = [*problem.get("test_imports", ()), _lines(problem.get("test_setup_code", "")), *problem["test_list"]]
+    tests = [*problem.get("test_imports", ()), line_feeds(problem.get("test_setup_code", "")), *problem["test_list"]]
     name = tested(problem)
     source = f"{answer.code}\n" if answer.code.strip() else ""
-    return [Program(source, "\n".join(_lines(each) for each in tests), tested=(name,) if name else ())]
+    return [Program(source, "\n".join(line_feeds(each) for each in tests), tested=(name,) if name else ())]
 
 
 def reference(problem: Problem) -> str:
-    return f"{FENCE}{_lines(problem['code'])}\n```"
+    return f"{FENCE}{line_feeds(problem['code'])}\n```"
 
 
 def negative(problem: Problem) -> str:
     """The reference with its tested function put out of action."""
-    return f"{FENCE}{_lines(problem['code'])}\n\n\ndef {tested(problem) or 'main'}(*_, **__):\n    return object()\n```"
+    return f"{FENCE}{line_feeds(problem['code'])}\n\n\ndef {tested(problem) or 'main'}(*_, **__):\n    return object()\n```"
 
 
 def paper_prompt(problem: Problem, documents: Sequence[Document], layout: Layout) -> Parts:
@@ -85,11 +87,7 @@ def paper_read(problem: Problem, completion: str, layout: Layout) -> Answer:
 
 
 def _text(document: Document) -> str:
-    return _lines(document.text).strip()
-
-
-def _lines(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    return line_feeds(document.text).strip()
 
 
 ANSWERING = Answering(
@@ -100,12 +98,10 @@ ANSWERING = Answering(
     negative=negative,
     choices={"layout": "documents in fences, then the task and its asserts; the answer is begun with a fence"},
 )
-PAPER = Answering(
+PAPER = replace(
+    ANSWERING,
     prompt=paper_prompt,
     read=paper_read,
-    programs=programs,
-    reference=reference,
-    negative=negative,
     choices={
         "layout": "CodeRAG-Bench: texts of the documents, the task as a comment, its asserts; cut before the fence"
     },

@@ -20,7 +20,7 @@ from coderet.benchmarks.answering import Answer, Answering, Document, Layout, Pa
 from coderet.benchmarks.needles import Repository
 from coderet.corpora import syntax
 from coderet.corpora.uncommenting import uncommented
-from coderet.metrics.needles import HEADLINE, THRESHOLDS, code_tokens, edit_similarity, similarity, token_f1
+from coderet.metrics.needles import TOLD, code_tokens, edit_similarity, similarity, token_f1
 
 MOST = 5
 CHARACTERS = 20_000  # read of an answer; needles have 2,000, and open brackets cost the grammars their square
@@ -140,7 +140,7 @@ def grade(problem: Problem, answer: Answer) -> dict[str, float]:
     found, whose = best(repository, answer.code, tuple(problem["gold"]))
     reached = found if whose in problem["gold"] else -1.0
     own, wanted = (tokens(each, repository) for each in (answer.code, repository.text(problem["needle"])))
-    return {f"match@{each}": float(reached >= each) for each in _ORDER} | {
+    return {f"match@{each}": float(reached >= each) for each in TOLD} | {
         "similarity": similarity(own, wanted),
         "edit_similarity": edit_similarity(own, wanted),
         "token_f1": token_f1(own, wanted),
@@ -174,7 +174,6 @@ def negative(problem: Problem) -> str:
     return "I cannot find it." if other is None else f"```\n{repository.text(other)}\n```"
 
 
-_ORDER = (HEADLINE, *(each for each in THRESHOLDS if each != HEADLINE))
 ANSWERING = Answering(
     prompt=prompt,
     read=read,
@@ -183,7 +182,7 @@ ANSWERING = Answering(
     why=why,
     reference=reference,
     negative=negative,
-    metrics=(*(f"match@{each}" for each in _ORDER), "similarity", "edit_similarity", "token_f1"),
+    metrics=(*(f"match@{each}" for each in TOLD), "similarity", "edit_similarity", "token_f1"),
     choices={
         "similarity": "BLEU of code tokens, 1 for equal ones",
         "candidates": "all functions of the repository",

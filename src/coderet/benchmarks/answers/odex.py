@@ -12,6 +12,7 @@ goes on where the hole begins.
 import ast
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from coderet.benchmarks import extraction
 from coderet.benchmarks.answering import Answer, Answering, Document, Layout, Parts, Problem, Program
@@ -209,14 +210,9 @@ ANSWERING = Answering(
     weak=WEAK,
     choices={**_CHOICES, "prompt": "documentation, the function with its hole, the whole function asked for"},
 )
-PAPER = Answering(
+PAPER = replace(
+    ANSWERING,
     prompt=paper_prompt,
     read=read_paper,
-    programs=programs,
-    reference=reference,
-    negative=negative,
-    environment=ENVIRONMENT,
-    known=KNOWN_FAILURES,
-    weak=WEAK,
     choices={**_CHOICES, "prompt": "as CodeRAG-Bench has it, no chat"},
 )

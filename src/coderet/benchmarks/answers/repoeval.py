@@ -15,6 +15,7 @@ import json
 import textwrap
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from coderet.benchmarks import extraction
@@ -287,14 +288,9 @@ ANSWERING = Answering(
     weak=WEAK,
     choices={**_CHOICES, "prompt": "windows in fences, the file up to the hole"},
 )
-PAPER = Answering(
+PAPER = replace(
+    ANSWERING,
     prompt=paper_prompt,
-    read=read,
-    programs=programs,
-    reference=reference,
-    negative=negative,
-    environment=ENVIRONMENT,
-    weak=WEAK,
     choices={**_CHOICES, "prompt": "as RepoCoder has it, no chat"},
 )
 COMPARED = Answering(

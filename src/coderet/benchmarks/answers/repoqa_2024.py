@@ -17,7 +17,7 @@ from coderet.benchmarks import needles, windows
 from coderet.benchmarks.answering import Answer, Answering, Document, Layout, Parts, Problem
 from coderet.benchmarks.answers import needles as sound
 from coderet.corpora import syntax
-from coderet.metrics.needles import HEADLINE, THRESHOLDS, bleu, words
+from coderet.metrics.needles import TOLD, bleu, words
 from coderet.records import DataError
 
 FUNCTIONS = {
@@ -77,7 +77,7 @@ def grade(problem: Problem, answer: Answer) -> dict[str, float]:
         if value > found:
             found, name = value, span.name
     right = name == repository.functions[problem["needle"]].name
-    return {f"match@{each}": float(right and found >= each) for each in _ORDER} | {"similarity": found}
+    return {f"match@{each}": float(right and found >= each) for each in TOLD} | {"similarity": found}
 
 
 def lines(repository: needles.Repository, function: int) -> str:
@@ -87,7 +87,6 @@ def lines(repository: needles.Repository, function: int) -> str:
 
 
 _BLOCK = re.compile(r"^```\w*\s*\n(.*?)^```", re.DOTALL | re.MULTILINE)
-_ORDER = (HEADLINE, *(each for each in THRESHOLDS if each != HEADLINE))
 ANSWERING = Answering(
     prompt=prompt,
     read=read,
@@ -95,7 +94,7 @@ ANSWERING = Answering(
     window=window,
     reference=sound.reference,
     negative=sound.negative,
-    metrics=(*(f"match@{each}" for each in _ORDER), "similarity"),
+    metrics=(*(f"match@{each}" for each in TOLD), "similarity"),
     choices={
         "similarity": "BLEU of words",
         "candidates": "the repository's needles",

@@ -14,6 +14,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -263,12 +264,8 @@ ANSWERING = Answering(
     metrics=("right_file", "edited"),
     choices={**_CHOICES, "prompt": "issue, files, edits by search and replace"},
 )
-PAPER = Answering(
+PAPER = replace(
+    ANSWERING,
     prompt=paper_prompt,
-    read=read,
-    grade=grade,
-    reference=reference,
-    negative=negative,
-    metrics=("right_file", "edited"),
     choices={**_CHOICES, "prompt": "as SWE-bench has it, lines counted from 0"},
 )
