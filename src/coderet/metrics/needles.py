@@ -19,7 +19,7 @@ ORDERS = 4
 SMOOTHING = 5  # NLTK's k
 THRESHOLDS = tuple(number / 10 for number in range(11))
 HEADLINE = 0.8
-TOLD = (HEADLINE, *(each for each in THRESHOLDS if each != HEADLINE))  # in the order of a benchmark's metrics
+TOLD = (HEADLINE, *(each for each in THRESHOLDS if each != HEADLINE))  # as a benchmark's metrics stand
 
 
 def words(text: str) -> tuple[str, ...]:

@@ -70,7 +70,8 @@ def reference(problem: Problem) -> str:
 
 def negative(problem: Problem) -> str:
     """The reference with its tested function put out of action."""
-    return f"{FENCE}{line_feeds(problem['code'])}\n\n\ndef {tested(problem) or 'main'}(*_, **__):\n    return object()\n```"
+    idle = f"def {tested(problem) or 'main'}(*_, **__):\n    return object()"
+    return f"{FENCE}{line_feeds(problem['code'])}\n\n\n{idle}\n```"
 
 
 def paper_prompt(problem: Problem, documents: Sequence[Document], layout: Layout) -> Parts:
