@@ -15,6 +15,7 @@ from coderet.encoders.static import Static, over_code_words
 from coderet.encoders.tokenizer import Tokens, train_bpe
 from coderet.records import DataError
 from coderet.registry import BadValue, UnknownName
+from coderet.training import augmentation
 from coderet.training.distillation import _directions, _Lesson, distil
 from coderet.training.vocabulary import read_texts
 
@@ -82,6 +83,26 @@ def test_the_same_seed_gives_the_same_bytes_and_another_one_others(pairs: Path, 
     assert weights(3) == weights(3) != weights(4)
 
 
+def test_further_pairs_and_questions_are_read_by_teacher_and_table(
+    pairs: Path, teacher: Static, pairs_table: Callable[..., Any], tmp_path: Path
+):
+    more = tmp_path / "more.parquet"
+    pq.write_table(pairs_table(["Returns the zebra of the queue."] * 2, ["zebra = 1", "queue[0] = zebra"]), more)
+    read: list[str] = []
+
+    class Listening(Static):
+        def encode_queries(self, texts: pa.Array | pa.ChunkedArray) -> np.ndarray:
+            read.extend(texts.to_pylist())
+            return super().encode_queries(texts)
+
+    listening = Listening(teacher._tokenizer.model, teacher._table, code_words=True)
+    _, facts = distil(listening, pairs, None, 3, **SETTINGS, files={"more": more}, questions=1.0)
+    assert (facts["pairs"], facts["pairs_by_source"]["more"]) == (62, 2)
+    forms = augmentation.questions("Returns the zebra of the queue.", "python")
+    asked = [each for each in read if "zebra" in each]
+    assert len(asked) == 2 and set(asked) <= set(forms)
+
+
 def test_the_loss_is_the_share_of_the_distance_and_the_share_of_info_nce():
     table = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
     tokens: Any = {"query": Tokens.of([[0], [1]]), "document": Tokens.of([[2], [1]])}
@@ -121,6 +142,7 @@ def test_a_smaller_student_is_saved_and_loaded_like_any_encoder(pairs: Path, tea
         ({"dim": 13}, "fit.dim is 13; wanted a number from 1 to 12"),
         ({"faithfulness": 1.5}, "fit.faithfulness is 1.5"),
         ({"temperature": 0.0}, "fit.temperature is 0.0"),
+        ({"questions": 1.1}, "fit.questions is 1.1"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(pairs: Path, teacher: Static, settings: dict[str, Any], message: str):

@@ -8,7 +8,7 @@ Every text is made once, before training; which of them stands for a pair in an 
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,6 +57,18 @@ def questions(query: str, language: str) -> list[str]:
     forms = [plain, f"how to {plain}" if verb else "", f"{language} {plain}" if language else "", telling]
     wanted = dict.fromkeys(form for form in forms if len(form.split()) > 1 and form != query)
     return list(wanted) if len(words) > 1 else []
+
+
+def asked(queries: Sequence[str], languages: Sequence[str], share: float, seed: int) -> list[str]:
+    """queries, of which a share, drawn by seed, stand in one of the forms that `questions` makes of them."""
+    rows, draws = np.arange(len(queries)), Draws(seed, 0)
+    which = draws.of(rows, 1)
+    texts = list(queries)
+    for row in np.flatnonzero(draws.of(rows, 0) < share).tolist():
+        forms = questions(queries[row], languages[row])
+        if forms:
+            texts[row] = forms[int(which[row] * len(forms))]
+    return texts
 
 
 def pool_of(codes: Iterable[tuple[str, str]]) -> dict[str, list[str]]:

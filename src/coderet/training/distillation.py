@@ -15,7 +15,7 @@ vectors, nothing taken off first), so that dot products are kept as well as so m
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ from coderet.encoders.encoding import Role
 from coderet.encoders.static import Static, means, over_code_words
 from coderet.encoders.tokenizer import BpeTokenizer, Tokens, train_bpe
 from coderet.records import DataError, Encoder
-from coderet.training import optimising
+from coderet.training import augmentation, optimising
 from coderet.training.batches import RandomBatches, random_of
 from coderet.training.keys import text_keys
 from coderet.training.losses import info_nce, reciprocal_ranks, same_text
@@ -47,6 +47,8 @@ def distil(
     cache: Path | None,
     seed: int,
     *,
+    files: Mapping[str, Any] | None = None,
+    questions: float = 0.0,
     vocabulary: int = 40_000,
     min_count: int = 2,
     dim: int | None = None,
@@ -62,7 +64,9 @@ def distil(
 ) -> tuple[Static, dict[str, Any]]:
     """The encoder, and the facts of its making for a results file.
 
-    cache: where the teacher's vectors are kept between calls. vocabulary: token ids, learned from the pairs' code
+    cache: where the teacher's vectors are kept between calls. files: further pairs, files by name as in
+    `mixture.gathered`. questions: part of the pairs whose query is put as people ask (`augmentation.asked`), for both
+    the teacher and the table: of questions, their first words say least, and doc comments do not show it. vocabulary: token ids, learned from the pairs' code
     words; min_count: how often pieces must meet to become one. dim: of the vectors, by default the teacher's.
     max_tokens: of a text, when training and ever after. rarity: a of the tokens' weights at the start; larger ones make
     them more alike. taught: pairs, drawn by the seed, whose texts the teacher reads, by default all: what takes the
@@ -70,6 +74,7 @@ def distil(
     info_nce over batches of pairs, both ways, at this temperature. epochs may be 0: then the first step is all.
     """
     for name, value, low, high in (
+        ("questions", questions, 0, 1),
         ("vocabulary", vocabulary, 5, math.inf),
         ("min_count", min_count, 1, math.inf),
         ("dim", teacher.dim if dim is None else dim, 1, teacher.dim),
@@ -87,9 +92,14 @@ def distil(
     memory.keep_freed()
     torch.manual_seed(seed)
     start = time.perf_counter()
-    found = {name: gathered(pairs_folder / f"{name}.parquet") for name in ("train", "valid")}
+    found = {
+        "train": gathered(pairs_folder / "train.parquet", files),
+        "valid": gathered(pairs_folder / "valid.parquet"),
+    }
     pairs = {name: each.table for name, each in found.items()}
     texts: dict[Role, pa.ChunkedArray] = {role: pairs["train"][COLUMN_OF_ROLE[role]] for role in ROLES}
+    if questions:
+        texts["query"] = _asked(pairs["train"], questions, seed)
     if len(pairs["train"]) < 2:
         raise DataError("train.parquet has 1 pair; wanted two at least, which are each other's negatives")
     pieces = train_bpe(texts.values(), vocabulary, min_count)
@@ -145,6 +155,7 @@ def distil(
     return encoder, {
         **seconds,
         "pairs": len(pairs["train"]),
+        "pairs_by_source": found["train"].facts["pairs_by_source"],
         "pairs_taught": len(rows),
         "pairs_without_a_side": found["train"].facts["pairs_without_a_side"],
         "validation_pairs": sum(map(len, _blocks(len(pairs["valid"])))),
@@ -188,6 +199,12 @@ class _Lesson:
         wanted = torch.from_numpy(places[places >= 0])
         distances = [1 - (vectors[role][read] * self._said[role][wanted]).sum(1).mean() for role in ROLES]
         return (1 - faithfulness) * apart + faithfulness * (distances[0] + distances[1]) / 2
+
+
+def _asked(pairs: pa.Table, share: float, seed: int) -> pa.ChunkedArray:
+    languages = [each or "" for each in pairs["language"].to_pylist()]
+    texts = augmentation.asked(pairs["query"].to_pylist(), languages, share, seed)
+    return pa.chunked_array([pa.array(texts, pairs["query"].type)])
 
 
 def _said(teacher: Encoder, texts: pa.ChunkedArray, role: Role, cache: Path | None) -> np.ndarray:
