@@ -13,7 +13,6 @@ PORT ?= 8000
 export PATH := $(BIN):$(PATH)
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
-export TOKENIZERS_PARALLELISM := false
 
 .PHONY: repro data batch-size env selfcheck docs test lint ui log card push finetune bench vllm clean-work help
 
