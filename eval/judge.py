@@ -37,7 +37,9 @@ def main(benchmark: str, context: str, generator: str) -> None:
                 store.write_scorecard(scores / f"{posed}.arrow", cards[posed].query_ids, cards[posed].values)
                 told[posed] = judging.tally(judged)
         scoring = job.params.scoring
-        summary = scorecards.summary(cards, facts.mean, scoring.resamples, scoring.confidence, job.params.seed)
+        summary = scorecards.summary(
+            cards, facts.mean, scoring.resamples, scoring.confidence, job.params.seed, facts.resampled
+        )
         store.write_json(
             paths.result(benchmark, name, "judge"),
             {
@@ -46,6 +48,7 @@ def main(benchmark: str, context: str, generator: str) -> None:
                 "context": context,
                 "generator": generator,
                 "mean": facts.mean,
+                "resampled": facts.resampled,
                 "choices": benchmarks.choices(facts, job.params.benchmarks[benchmark].settings),
                 "confidence": scoring.confidence,
                 "inputs": store.identity(folder / "problems", completions),

@@ -21,7 +21,17 @@ import numpy as np
 from coderet.corpora import syntax
 from coderet.records import DataError, Draft, documents_batch, problems_table, qrels_table, queries_table
 
-METRICS = ("mrr", "recall@1", "recall@3", "recall@5", "recall@10", "recall@20", "recall@50", "ndcg@10")
+CUTOFFS = (1, 3, 5, 10, 20, 50)
+BUDGETS = (1024, 2048, 4096, 8192, 16384)
+METRICS = (
+    "mrr-expected",
+    *(f"recall@{cutoff}-expected" for cutoff in CUTOFFS),
+    "ndcg@10-expected",
+    "relative-rank",
+    *(f"budget-recall@{tokens}" for tokens in BUDGETS),
+)
+LENIENT = tuple(name.replace("recall@", "hit@") if name.startswith("recall@") else name for name in METRICS)
+"""The same where several functions count as the needle, and one of them is enough."""
 NESTED_OVERLAP = 0.5  # of the bytes of the one around, from which the one within counts as found, too
 
 
@@ -186,6 +196,7 @@ def draft(
                 for _, place, depth in problems
             ],
         ),
+        metrics=LENIENT if gold == "lenient" else (),
         posed=posed and f"{name}:{posed}",
         shared=shared(repository) | dict(extra or {}),
     )

