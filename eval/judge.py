@@ -10,7 +10,7 @@ from functools import partial
 from coderet import benchmarks, paths, stage
 from coderet.benchmarks import judging, sandbox
 from coderet.corpora import answered, store
-from coderet.metrics import answers, scorecards
+from coderet.metrics import answers, grouping, scorecards
 from coderet.params import answerer
 
 
@@ -19,7 +19,7 @@ def main(benchmark: str, context: str, generator: str) -> None:
         name, folder, spec = answerer(context, generator), paths.benchmark(benchmark), job.params.answering
         facts = benchmarks.benchmark(job.params.benchmarks[benchmark].kind)
         run = partial(sandbox.run, processes=spec.processes)
-        completions, cards, told, seconds = paths.completions(benchmark, name), {}, {}, 0.0
+        completions, cards, told, facts_of, seconds = paths.completions(benchmark, name), {}, {}, {}, 0.0
         with store.new_folder(paths.scores(benchmark, name)) as scores:
             for posed in store.problem_sets(folder):
                 problems = store.read_problems(folder, posed)
@@ -36,10 +36,9 @@ def main(benchmark: str, context: str, generator: str) -> None:
                 cards[posed] = scorecards.of_problems(asked.ids, values, answers.counts(by_problem))
                 store.write_scorecard(scores / f"{posed}.arrow", cards[posed].query_ids, cards[posed].values)
                 told[posed] = judging.tally(judged)
+                facts_of[posed] = judging.facts(answering, asked)
         scoring = job.params.scoring
-        summary = scorecards.summary(
-            cards, facts.mean, scoring.resamples, scoring.confidence, job.params.seed, facts.resampled
-        )
+        drawn = (facts.mean, scoring.resamples, scoring.confidence, job.params.seed, facts.resampled)
         store.write_json(
             paths.result(benchmark, name, "judge"),
             {
@@ -52,7 +51,8 @@ def main(benchmark: str, context: str, generator: str) -> None:
                 "choices": benchmarks.choices(facts, job.params.benchmarks[benchmark].settings),
                 "confidence": scoring.confidence,
                 "inputs": store.identity(folder / "problems", completions),
-                **summary,
+                **scorecards.summary(cards, *drawn),
+                "groups": grouping.groups(cards, facts_of, *drawn),
                 "told": told,
                 "wall": sandbox.strongest(),
                 "seconds": seconds,

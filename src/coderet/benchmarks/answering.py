@@ -115,7 +115,8 @@ class Answering:
     Program. known: problems whose reference fails, by id, and why; weak: those whose tests an answer that does
     nothing passes. window: for contexts with `window`, what stands around the answer where it is to be found, in so
     many tokens, counted by a function of a text, comments `kept`, `removed` or `padded`. why: what became of an answer
-    that is graded, in words, kept as its detail.
+    that is graded, in words, kept as its detail. facts: of a problem and the context it was shown, texts that figures
+    are told by and numbers that are told beside them (`metrics.grouping`).
     """
 
     prompt: Callable[[Problem, Sequence[Document], Layout], Parts]
@@ -126,6 +127,7 @@ class Answering:
     negative: Callable[[Problem], str] | None = None
     window: Callable[[Problem, int, Callable[[str], int], str], Document] | None = None
     why: Callable[[Problem, Answer], str] | None = None
+    facts: Callable[[Problem, str], Mapping[str, str | float]] | None = None
     metrics: tuple[str, ...] = ("pass@1",)
     environment: str = ""
     choices: Mapping[str, str] = field(default_factory=dict, compare=False)

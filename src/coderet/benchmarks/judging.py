@@ -157,6 +157,16 @@ def rows(answering: Answering, asked: Asked, judged: Iterable[Judged]) -> list[d
     ]
 
 
+def facts(answering: Answering, asked: Asked) -> list[Mapping[str, str | float]]:
+    """What figures are told by, of every problem; of a benchmark that says nothing, nothing."""
+    if answering.facts is None:
+        return [{} for _ in asked.ids]
+    return [
+        answering.facts(problem, prompt["context"])
+        for problem, prompt in zip(asked.problems, asked.prompts, strict=True)
+    ]
+
+
 def tally(judged: Sequence[Judged]) -> dict[str, dict[str, int]]:
     """How many samples have each verdict, and each form of answer."""
     return {

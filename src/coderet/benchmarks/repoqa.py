@@ -29,7 +29,7 @@ from typing import Any, Literal
 from coderet.benchmarks import needles
 from coderet.benchmarks.needles import METRICS, Needle, Repository, Span
 from coderet.corpora.dependency_order import dependency_order
-from coderet.records import Benchmark, DataError, Draft, Released
+from coderet.records import Benchmark, DataError, Draft, Published, Released
 
 LANGUAGES = ("python", "cpp", "java", "typescript", "rust", "go")
 LEADERBOARD, LATEST = "2024-04-20", "2024-06-23"
@@ -178,7 +178,13 @@ _DEFECTS = (
 )
 
 
-def _benchmark(name: str, reading: Reading, version: str, answering: str, choices: Mapping[str, str]) -> Benchmark:
+_WINDOWS = "they are of windows of 16,384 tokens of CodeLlama's tokenizer, five languages without go"
+_SOUND = f"{_WINDOWS}, and of the released judging: ten needles, the first function, whole lines"
+
+
+def _benchmark(
+    name: str, reading: Reading, version: str, answering: str, differs: str, choices: Mapping[str, str]
+) -> Benchmark:
     return Benchmark(
         name=name,
         collect=reading.collect,
@@ -192,6 +198,7 @@ def _benchmark(name: str, reading: Reading, version: str, answering: str, choice
         queries="500 descriptions of 50 repositories; 600 of 60 with go",
         documents="functions, a corpus a repository",
         defects=_DEFECTS,
+        published=Published("repoqa", "16384", differs),
         answering=answering,
     )
 
@@ -202,6 +209,7 @@ BENCHMARKS = {
         Reading(released=False),
         LATEST,
         "coderet.benchmarks.answers.needles:ANSWERING",
+        _SOUND,
         {"answers": "the function that is meant, against all functions of the repository"},
     ),
     "repoqa-2024": _benchmark(
@@ -209,6 +217,7 @@ BENCHMARKS = {
         Reading(released=True),
         LEADERBOARD,
         "coderet.benchmarks.answers.repoqa_2024:ANSWERING",
+        _WINDOWS,
         {"answers": "the first function, against the ten needles, as whole lines"},
     ),
 }

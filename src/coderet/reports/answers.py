@@ -165,8 +165,15 @@ def read_answers(
 
 
 def summary_rows(answers: Answers) -> Iterator[dict[str, Any]]:
-    """Rows of the summary: every metric of every answerer on every set of problems, under the set's own name."""
+    """Rows of the summary: every metric of every answerer on every set of problems, under the set's own name.
+
+    Of needles, whose sets are repositories, those over all of them, `all`, by language (`language: go`) and by whether
+    the needle was in the context (`in context: yes`).
+    """
     for each in answers.answerers:
+        if each.judged.get("groups"):
+            yield from _needle_rows(each)
+            continue
         for posed, part in each.judged["datasets"].items():
             for metric, figure in part["metrics"].items():
                 yield {
@@ -182,3 +189,27 @@ def summary_rows(answers: Answers) -> Iterator[dict[str, Any]]:
                     "source": "measured",
                     "unit": "fraction",
                 }
+
+
+def _needle_rows(each: Answerer) -> Iterator[dict[str, Any]]:
+    asked = sum(part["queries"] for part in each.judged["datasets"].values())
+    parts = {"all": {"queries": asked, "metrics": each.judged["all"]}} | {
+        f"{fact}: {value}": part
+        for fact in ("language", "in context")
+        for value, part in each.judged["groups"].get(fact, {}).items()
+    }
+    for name, part in parts.items():
+        for metric, figure in part["metrics"].items():
+            yield {
+                "system": each.name,
+                "benchmark": each.benchmark,
+                "dataset": name,
+                "metric": metric,
+                "value": figure["value"],
+                "low": figure["low"],
+                "high": figure["high"],
+                "queries": part["queries"],
+                "mean": each.judged.get("mean", "queries") if name == "all" else "queries",
+                "source": "measured",
+                "unit": "fraction",
+            }

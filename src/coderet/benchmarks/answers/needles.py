@@ -158,6 +158,32 @@ def why(problem: Problem, answer: Answer) -> str:
     return f"{kind}, {found:.2f}: {repository.ids[whose]}"
 
 
+IN_CONTEXT, NOT_IN_CONTEXT = "yes", "no"
+PARTS = 10  # of a context, by which depths are told
+
+
+def facts(problem: Problem, context: str) -> dict[str, str | float]:
+    """The language, whether the needle is whole `in context`, and at which `depth` of it, in tenths of its characters.
+
+    candidates: the functions that the needle is one of; shown: those that stand whole in the context.
+    """
+    repository = needles.of_shared(problem["shared"])
+    found: dict[str, str | float] = {"language": repository.language, "candidates": float(len(repository.functions))}
+    texts = (repository.text(problem["needle"]), _plain(repository, problem["needle"]))
+    text = next((each for each in texts if each in context), "")
+    found["in context"] = IN_CONTEXT if text else NOT_IN_CONTEXT
+    if text:
+        middle = (context.find(text) + len(text) / 2) / len(context)
+        found["depth"] = f"{int(middle * PARTS) / PARTS:.1f}"
+    return found | {"shown": float(sum(text in context for text in repository.texts))}
+
+
+def _plain(repository: Repository, function: int) -> str:
+    """A function as it stands in a window whose comments are taken out."""
+    text = repository.text(function)
+    return "\n".join(line for line in uncommented(text, repository.language) if line is not None)
+
+
 def reference(problem: Problem) -> str:
     """The needle's own lines in a fence."""
     repository = needles.of_shared(problem["shared"])
@@ -180,6 +206,7 @@ ANSWERING = Answering(
     grade=grade,
     window=window,
     why=why,
+    facts=facts,
     reference=reference,
     negative=negative,
     metrics=(*(f"match@{each}" for each in TOLD), "similarity", "edit_similarity", "token_f1"),

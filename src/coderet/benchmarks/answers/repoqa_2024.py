@@ -94,6 +94,7 @@ ANSWERING = Answering(
     window=window,
     reference=sound.reference,
     negative=sound.negative,
+    facts=sound.facts,
     metrics=(*(f"match@{each}" for each in TOLD), "similarity"),
     choices={
         "similarity": "BLEU of words",
