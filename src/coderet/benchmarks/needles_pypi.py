@@ -16,13 +16,15 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
-from coderet.benchmarks.needles import METRICS, Needle, Repository, Span, draft, spans
+from coderet.benchmarks.candidates import among, drafted
+from coderet.benchmarks.needles import METRICS, Candidates, Needle, Repository, Span, draft, spans
 from coderet.corpora import archives, mining, syntax
 from coderet.corpora.dependency_order import dependency_order
 from coderet.corpora.describing import description
@@ -51,21 +53,31 @@ def collect(
     depths: int = 1,
     gold: Literal["strict", "lenient"] = "strict",
     ignore_comments: bool = False,
+    candidates: Candidates = "repository",
+    window: int = 0,
     seed: int = 13,
 ) -> Iterator[Draft]:
     """One dataset a package.
 
     needles: how many each gives. posed: how many of them are put to generators, a fixed sample, whose set of problems
     is then called `<package>:small`; 0 for all. depths, gold: as in `needles.draft`. ignore_comments: whether answers
-    are compared without them.
+    are compared without them. candidates, window: among which functions a needle is looked for (`candidates.py`).
     """
     if language not in syntax.LANGUAGES:
         raise DataError(f"language is {language!r}; known: {', '.join(sorted(syntax.LANGUAGES))}")
-    for name, path in mining.repositories(folder).items():
-        found = repository(name, path, language, needles, seed)
-        small, sample = (SMALL, posed) if posed else ("", None)
-        extra = {"ignore_comments": ignore_comments}
-        yield draft(found, depths=depths, gold=gold, seed=seed, posed=small, sample=sample, extra=extra)
+    small, sample = (SMALL, posed) if posed else ("", None)
+    made = partial(
+        draft,
+        depths=depths,
+        gold=gold,
+        seed=seed,
+        posed=small,
+        sample=sample,
+        extra={"ignore_comments": ignore_comments},
+        among=among(candidates, window),
+    )
+    found = mining.repositories(folder).items()
+    yield from drafted((made(repository(name, path, language, needles, seed)) for name, path in found), candidates)
 
 
 def repository(name: str, path: Path, language: str, wanted: int, seed: int) -> Repository:

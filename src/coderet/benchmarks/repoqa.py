@@ -27,7 +27,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from coderet.benchmarks import needles
-from coderet.benchmarks.needles import METRICS, Needle, Repository, Span
+from coderet.benchmarks.candidates import among, drafted
+from coderet.benchmarks.needles import METRICS, Candidates, Needle, Repository, Span
 from coderet.corpora.dependency_order import dependency_order
 from coderet.records import Benchmark, DataError, Draft, Published, Released
 
@@ -55,6 +56,8 @@ class Reading:
         gold: Literal["strict", "lenient"] = "strict",
         depths: int = 1,
         ignore_comments: bool = False,
+        candidates: Candidates = "repository",
+        window: int = 0,
         seed: int = 13,
         sha256: str = "",
         instruction: str = "",
@@ -63,6 +66,7 @@ class Reading:
 
         languages: those that the file lacks are left out. gold, depths, seed: as in `needles.draft`. ignore_comments:
         whether `repoqa` compares answers without them. sha256: of the unpacked file; DataError if it is another one.
+        candidates, window: among which functions a needle is looked for (`candidates.py`).
         instruction: what is asked, our own words if empty, which `repoqa-2024` does not take.
         """
         if self.released and hashlib.sha256(instruction.encode()).hexdigest() != INSTRUCTION:
@@ -79,11 +83,18 @@ class Reading:
         chosen = [each for each in languages if content.get(each)]
         if not chosen:
             raise DataError(f"{folder} has {', '.join(content) or 'no language'}; wanted one of {', '.join(languages)}")
-        for language in chosen:
-            for each in content[language]:
-                repository = repository_of(each, language)
-                draft = needles.draft(repository, gold=gold, depths=depths, seed=seed, extra=extra)
-                yield _tied(draft, each, repository) if self.released else draft
+        if self.released and candidates == "window":
+            raise DataError("repoqa-2024 has windows of its own; take kind: repoqa for candidates: window")
+        within = among(candidates, window)
+
+        def drafts() -> Iterator[Draft]:
+            for language in chosen:
+                for each in content[language]:
+                    repository = repository_of(each, language)
+                    draft = needles.draft(repository, gold=gold, depths=depths, seed=seed, extra=extra, among=within)
+                    yield _tied(draft, each, repository) if self.released else draft
+
+        yield from drafted(drafts(), candidates)
 
 
 def read(folder: Path, sha256: str = "") -> dict[str, Any]:

@@ -35,12 +35,14 @@ Comments = Literal["kept", "removed", "padded"]
 
 
 class Window(NamedTuple):
-    """prefix, needle and suffix make the text; tokens: those of the three, by lines."""
+    """prefix, needle and suffix make the text; tokens: those of the three, by lines. lines: of the repository's, where
+    it begins and ends, exclusive; nothing is said of a released one."""
 
     prefix: str
     needle: str
     suffix: str
     tokens: tuple[int, int, int]
+    lines: tuple[int, int] = (0, 0)
 
     @property
     def text(self) -> str:
@@ -136,8 +138,18 @@ def window(
             "".join(plain.lines[first:end]),
             "".join([*plain.lines[end:stop], *ends[1]]),
             (upper + sum(map(count, ends[0])), own, below + sum(map(count, ends[1]))),
+            (start, stop),
         )
-    return Window("".join(prefix), "".join(counted.lines[first:end]), "".join(counted.lines[end:stop]), tokens)
+    texts = ("".join(each) for each in (prefix, counted.lines[first:end], counted.lines[end:stop]))
+    return Window(*texts, tokens, (start, stop))
+
+
+def inside(repository: Repository, function: int, depth: float, size: int, count: Count) -> list[int]:
+    """The functions that stand whole in the window around one."""
+    counted = _counted(repository, count, True)
+    start, stop = window(repository, function, depth, size, count).lines
+    places = (counted.place(repository, span) for span in repository.functions)
+    return [place for place, (first, end) in enumerate(places) if start <= first and end <= stop]
 
 
 def _padding(tokens: int, repository: Repository, count: Count) -> list[str]:
