@@ -478,7 +478,8 @@ class Benchmark:
     it takes as `collect` does. choices: what was decided where a protocol leaves a choice;
     written into every result. queries and documents: how many there are, in words. defects: what is known to be wrong
     with it, and what is done about that. packages: names of the PyPI packages whose code its official files hold, from
-    which nothing is learned.
+    which nothing is learned. gauged: metrics that say how hard it is when it is built, by BM25 and by a random order
+    (`metrics.difficulty`).
     """
 
     name: str
@@ -496,6 +497,7 @@ class Benchmark:
     defects: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     published: Published | None = None
+    gauged: tuple[str, ...] = ()
     answering: str = ""  # "module:attribute" of its Answering, if it wants answers
 
     def files_of(self, settings: Mapping[str, Any]) -> tuple[Released, ...]:

