@@ -137,6 +137,12 @@ def test_depth_by_size_is_a_map_with_a_column_a_window(answers):
     assert plots.depth_by_size([each for each in answers.answerers if not each.settings["window"]]) is None
 
 
+def test_the_map_is_a_page_of_its_own_for_the_log_book(answers):
+    page = reports.as_html(reports.depth_page(answers))
+    assert "Needles by depth and size" in page and "data-plot='depth'" in page and "heatmap" in page
+    assert reports.depth_page(Answers()) is None
+
+
 def test_cells_of_depth_and_repositories_are_tables_too(answers):
     section = needles.section(Results([], []), answers)
     rows = texts(table(section, "hay by depth").rows)

@@ -14,7 +14,7 @@ from coderet.metrics import significance
 from coderet.reports import figures, plots
 from coderet.reports.answers import Answerer, Answers
 from coderet.reports.comparison import LEVEL
-from coderet.reports.page import Cell, Column, Plot, Section, Table
+from coderet.reports.page import Cell, Column, Page, Plot, Section, Table
 from coderet.reports.results import Results
 
 NONE = Cell("–")
@@ -66,6 +66,15 @@ def section(results: Results, answers: Answers, published: Sequence[Mapping[str,
 
 def _ranks(results: Results, benchmark: str) -> dict[str, Mapping[str, float]]:
     return {system: results.of(system, benchmark, "score").get("ranks", {}) for system in results.systems}
+
+
+def depth_page(answers: Answers) -> Page | None:
+    """The map of depth by size alone, for whoever has no report beside it; None without windows."""
+    plot = plots.depth_by_size(reading(answers))
+    if plot is None:
+        return None
+    lead = f"How often the needle was read out of a window, in hundredths: {HEADLINE}, or the mean similarity."
+    return Page("Needles by depth and size", lead, (), (Section("depth", "Depth by size", plot.caption, (plot,)),))
 
 
 def _gauges(results: Results, benchmark: str) -> dict[str, Mapping[str, Mapping[str, float]]]:
