@@ -77,6 +77,11 @@ def test_the_project_s_own_params_are_read():
         ({"grid__answered": ["pypi2"]}, "grid.answered names 'pypi2', which is not in grid.benchmarks; .* mean pypi"),
         ({"grid__contexts": ["non"]}, "grid.contexts names 'non', .* Did you mean none?"),
         ({"grid__generators": []}, r"grid.generators \[\]; wanted names in all three"),
+        ({"grid__reading": []}, r"grid.reading \[\] and grid.generators .* wanted names in all three"),
+        ({"grid__reading": ["orcale"]}, "grid.reading names 'orcale', which is not under contexts; .* mean oracle"),
+        ({"grid__read": ["pipy"]}, "grid.read names 'pipy', which is not in grid.benchmarks; .* Did you mean pypi?"),
+        ({"grid__read": ["humaneval"]}, "'humaneval' is both in grid.answered and in grid.read; wanted in one"),
+        ({"contexts__window-2k__run": "orcale"}, "contexts.window-2k.run is 'orcale', .* Did you mean oracle?"),
         ({"contexts__oracle__run": "orcale"}, "contexts.oracle.run is 'orcale', .* Did you mean oracle?"),
         ({"contexts__oracle__withheld": "in"}, "contexts.oracle.withheld is 'in'; wanted out or kept"),
         ({"contexts__oracle__documents": 0}, "documents is 0; wanted a number from 1"),
@@ -132,3 +137,15 @@ def test_a_key_that_stands_twice_is_refused(tmp_path):
 def test_a_missing_file_says_where_to_run(tmp_path):
     with pytest.raises(ParamsError, match="run from the folder that holds it"):
         params.read(tmp_path / "params.yaml")
+
+
+def test_what_is_answered_and_what_is_read_is_asked_each_with_contexts_of_its_own():
+    lists = {"answered": ["humaneval"], "contexts": ["none", "oracle"], "read": ["needles-pypi"], "reading": ["oracle"]}
+    raw = changed(**{f"grid__{key}": value for key, value in lists.items()})
+    grid = params.of(raw).grid
+    assert grid.asked == (
+        ("humaneval", "none", "smollm2"),
+        ("humaneval", "oracle", "smollm2"),
+        ("needles-pypi", "oracle", "smollm2"),
+    )
+    assert grid.answers == {"none+smollm2": ("none", "smollm2"), "oracle+smollm2": ("oracle", "smollm2")}

@@ -179,7 +179,8 @@ class Grid:
     Every run of reranked, which are retrievers and fusions, is reranked by every one of rerankers. runs are retrievers,
     fusions and what comes of reranking.
 
-    The problems of the benchmarks in answered are put to each of generators with each of contexts.
+    The problems of the benchmarks in answered are put to each of generators with each of contexts; those of the
+    benchmarks in read, which have a place in a repository, with each of reading, which are contexts too.
     """
 
     sources: tuple[str, ...]
@@ -199,6 +200,8 @@ class Grid:
     runs: tuple[str, ...]
     answered: tuple[str, ...]
     contexts: tuple[str, ...]
+    read: tuple[str, ...]
+    reading: tuple[str, ...]
     generators: tuple[str, ...]
 
     @property
@@ -212,9 +215,21 @@ class Grid:
         return {reranking(run, name): (run, name) for run in self.reranked for name in self.rerankers}
 
     @property
+    def asked(self) -> tuple[tuple[str, str, str], ...]:
+        """Everything that is asked: a benchmark, a context and a generator."""
+        crossed = ((self.answered, self.contexts), (self.read, self.reading))
+        return tuple(
+            (benchmark, context, generator)
+            for benchmarks, contexts in crossed
+            for benchmark in benchmarks
+            for generator in self.generators
+            for context in contexts
+        )
+
+    @property
     def answers(self) -> dict[str, tuple[str, str]]:
         """What answers, by name: the context and the generator."""
-        return {answerer(each, name): (each, name) for name in self.generators for each in self.contexts}
+        return {answerer(context, generator): (context, generator) for _, context, generator in self.asked}
 
 
 @dataclass(frozen=True)
@@ -345,6 +360,8 @@ def _check_grid(params: Params, where: str) -> None:
         "rerankers": params.rerankers,
         "answered": dict.fromkeys(grid.benchmarks),
         "contexts": params.contexts,
+        "read": dict.fromkeys(grid.benchmarks),
+        "reading": params.contexts,
         "generators": params.generators,
     }
     if not grid.benchmarks:
@@ -366,6 +383,8 @@ def _check_grid(params: Params, where: str) -> None:
                     "tuned": "in grid.fusions",
                     "reranked": "in grid.retrievers or grid.fusions",
                     "answered": "in grid.benchmarks",
+                    "read": "in grid.benchmarks",
+                    "reading": "under contexts",
                 }.get(axis, f"under {axis}")
                 raise ParamsError(
                     f"{where}: grid.{axis} names {name!r}, which is not {family}; "
@@ -452,6 +471,16 @@ def _check_answers(params: Params, where: str) -> None:
             f"{where}: grid.answered is {list(grid.answered)}, grid.contexts {list(grid.contexts)} and grid.generators "
             f"{list(grid.generators)}; wanted names in all three, which are crossed, or none in grid.answered"
         )
+    if grid.read and not (grid.reading and grid.generators):
+        raise ParamsError(
+            f"{where}: grid.read is {list(grid.read)}, grid.reading {list(grid.reading)} and grid.generators "
+            f"{list(grid.generators)}; wanted names in all three, which are crossed, or none in grid.read"
+        )
+    if both := [name for name in grid.read if name in grid.answered]:
+        raise ParamsError(
+            f"{where}: {both[0]!r} is both in grid.answered and in grid.read; wanted in one of them, for two stages "
+            "would write the same results"
+        )
     for name, context in params.contexts.items():
         choices = (
             ("withheld", context.withheld, ("out", "kept")),
@@ -463,7 +492,7 @@ def _check_answers(params: Params, where: str) -> None:
             if value not in allowed:
                 raise ParamsError(f"{where}: contexts.{name}.{key} is {value!r}; wanted {' or '.join(allowed)}")
     runs = (*grid.runs, *REFERENCES)
-    for name in grid.contexts if grid.answered else ():
+    for name in dict.fromkeys(context for _, context, _ in grid.asked):
         run = params.contexts[name].run
         if run not in runs:
             raise ParamsError(
@@ -566,6 +595,8 @@ _OPTIONAL: dict[type, dict[str, Any]] = {
         "tuned": [],
         "answered": [],
         "contexts": [],
+        "read": [],
+        "reading": [],
         "generators": [],
     },
     Params: {

@@ -141,26 +141,22 @@ def _changes(
 
 
 def read_answers(
-    benchmarks: Sequence[str],
-    contexts: Sequence[str],
-    generators: Sequence[str],
+    asked: Sequence[tuple[str, str, str]],
     *,
     permutations: int = 10_000,
     seed: int = 0,
     root: Path = Path(),
 ) -> Answers:
-    """The results of every generator with every context on every benchmark that is answered."""
+    """The results of everything that is asked: a benchmark, a context and a generator (`Grid.asked`)."""
     answerers: list[Answerer] = []
     missing: list[str] = []
-    for benchmark in benchmarks:
-        for generator in generators:
-            for context in contexts:
-                files = [paths.result(benchmark, answerer(context, generator), each) for each in ("judge", "generate")]
-                absent = [path.as_posix() for path in files if not (root / path).exists()]
-                missing += absent
-                if not absent:
-                    judged, generated = (store.read_json(root / path) for path in files)
-                    answerers.append(Answerer(benchmark, context, generator, judged, generated, root))
+    for benchmark, context, generator in asked:
+        files = [paths.result(benchmark, answerer(context, generator), each) for each in ("judge", "generate")]
+        absent = [path.as_posix() for path in files if not (root / path).exists()]
+        missing += absent
+        if not absent:
+            judged, generated = (store.read_json(root / path) for path in files)
+            answerers.append(Answerer(benchmark, context, generator, judged, generated, root))
     return Answers(answerers, missing, permutations, seed)
 
 
