@@ -20,24 +20,32 @@ def main(benchmark: str, context: str, generator: str) -> None:
         facts = benchmarks.benchmark(job.params.benchmarks[benchmark].kind)
         run = partial(sandbox.run, processes=spec.processes)
         completions, cards, told, seconds = paths.completions(benchmark, name), {}, {}, 0.0
+        apart: dict[str, dict[str, scorecards.Scorecard]] = {}
         with store.new_folder(paths.scores(benchmark, name)) as scores:
             for posed in store.problem_sets(folder):
                 problems = store.read_problems(folder, posed)
-                answering = benchmarks.answering(facts, problems)
                 asked = judging.asked(problems, completions)
+                answering = benchmarks.answering(facts, problems).showing(asked.shows)
                 with job.clock() as clock:
                     judged = judging.judge(answering, asked.problems, asked.completed, asked.layout, run)
                 seconds += clock.seconds
-                answered.write(
-                    answered.samples_path(scores, posed), judging.rows(answering, asked, judged), answered.SAMPLES
-                )
+                rows = judging.rows(answering, asked, judged)
+                answered.write(answered.samples_path(scores, posed), rows, answered.SAMPLES)
                 by_problem = judging.by_problem(asked, judged)
                 values = answers.values(by_problem, spec.passes, answering.metrics)
                 cards[posed] = scorecards.of_problems(asked.ids, values, answers.counts(by_problem))
                 store.write_scorecard(scores / f"{posed}.arrow", cards[posed].query_ids, cards[posed].values)
                 told[posed] = judging.tally(judged)
+                for kind, ids in judging.told_apart(rows).items():
+                    apart.setdefault(kind, {})[posed] = scorecards.part(cards[posed], set(ids))
         scoring = job.params.scoring
-        summary = scorecards.summary(cards, facts.mean, scoring.resamples, scoring.confidence, job.params.seed)
+        rule = {"resamples": scoring.resamples, "level": scoring.confidence, "seed": job.params.seed}
+        summary = scorecards.summary(cards, facts.mean, **rule)
+        given = {}
+        for kind, parts in apart.items():
+            number = sum(len(each.query_ids) for each in parts.values())
+            metrics = scorecards.summary(parts, "queries", **rule)["all"] if number else {}
+            given[kind] = {"problems": number, "metrics": metrics}
         store.write_json(
             paths.result(benchmark, name, "judge"),
             {
@@ -51,6 +59,7 @@ def main(benchmark: str, context: str, generator: str) -> None:
                 "inputs": store.identity(folder / "problems", completions),
                 **summary,
                 "told": told,
+                "given": given,  # where the context held the whole answer, and where it did not
                 "wall": sandbox.strongest(),
                 "seconds": seconds,
                 **job.machine,

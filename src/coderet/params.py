@@ -19,7 +19,7 @@ from coderet.registry import nearest
 
 FILE = Path("params.yaml")
 TUNE = "tune"  # the setting of a fusion that says what of it is chosen on validation pairs
-REFERENCES = ("none", "oracle")  # runs of no retriever: without hits, and of the judgements
+REFERENCES = ("none", "oracle", "random")  # runs of no retriever: without hits, the judgements, documents by lot
 FUSED = 2  # runs that a fusion's stage in dvc.yaml depends on, for DVC cannot list the members of a list
 
 
@@ -104,7 +104,9 @@ class Context:
     chunking: how documents are cut after the search, and chunk, which part of each is taken: first or best. window: so
     many tokens around the answer where it stands, instead, of benchmarks whose problems have such a place; 0 for none.
     order: how documents stand in the prompt, by `rank`, `reversed` or as in their `file`. comments: whether a window's
-    are `kept`, `removed`, or removed and `padded`.
+    are `kept`, `removed`, or removed and `padded`. distractors: instead of the first documents the relevant ones and
+    so many others of the run; 0 for no such thing. shows: a document's `text`, or its place and name alone, of which
+    one is to be named (`names`), of benchmarks that ask so.
     """
 
     run: str
@@ -116,6 +118,8 @@ class Context:
     window: int
     order: str
     comments: str
+    distractors: int
+    shows: str
 
 
 @dataclass(frozen=True)
@@ -487,6 +491,7 @@ def _check_answers(params: Params, where: str) -> None:
             ("chunk", context.chunk, ("first", "best")),
             ("order", context.order, ("rank", "reversed", "file")),
             ("comments", context.comments, ("kept", "removed", "padded")),
+            ("shows", context.shows, ("text", "names")),
         )
         for key, value, allowed in choices:
             if value not in allowed:
@@ -547,6 +552,7 @@ _LIMITS: dict[tuple[type, str], tuple[float, float]] = {
     (Context, "documents"): (1, 2**31 - 1),
     (Context, "budget"): (0, math.inf),
     (Context, "window"): (0, math.inf),
+    (Context, "distractors"): (0, 2**31 - 1),
     (Sampling, "temperature"): (0, math.inf),
     (Sampling, "top_p"): (0, 1),
     (Sampling, "top_k"): (0, math.inf),
@@ -582,6 +588,8 @@ _OPTIONAL: dict[type, dict[str, Any]] = {
         "window": 0,
         "order": "rank",
         "comments": "kept",
+        "distractors": 0,
+        "shows": "text",
     },
     Generator: {"fit": {}},
     Sampling: {"temperature": 0.0, "top_p": 1.0, "top_k": 0, "samples": 1, "seed": 0, "max_new_tokens": 384},

@@ -7,6 +7,9 @@ answer is the function that is a copy of the needle, if there is one, else the b
 side by side are no answer but a list: then the first one counts, and the form says so.
 
 `match@t`: the needle was found, at a similarity of t or more; 0.8 is the headline, as in the paper.
+
+A model can be asked to choose only, as a ranker does: then functions are shown as lines of path and name, the answer is
+one of them, exactly, and counts as the function that it names.
 """
 
 import textwrap
@@ -16,7 +19,7 @@ from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from coderet.benchmarks import extraction, needles, windows
-from coderet.benchmarks.answering import Answer, Answering, Document, Layout, Parts, Problem
+from coderet.benchmarks.answering import Answer, Answering, Choosing, Document, Layout, Parts, Problem
 from coderet.benchmarks.needles import Repository
 from coderet.corpora import syntax
 from coderet.corpora.uncommenting import uncommented
@@ -27,6 +30,10 @@ CHARACTERS = 20_000  # read of an answer; needles have 2,000, and open brackets 
 ASK = (
     "One of the functions in this code does what the description says. Find it and write it down again, word for word "
     "and whole, in one code block and without anything else."
+)
+CHOOSE = (
+    "One of the functions in this list does what the description says. Answer with its line, word for word, and without "
+    "anything else."
 )
 LISTED = "many functions"
 _CLASS = "class _ {\n{}\n}"
@@ -57,9 +64,39 @@ def _shown(document: Document, language: str) -> str:
     return f"{windows.header(document.title, language)}{text}" if document.title else text
 
 
+def choose(problem: Problem, documents: Sequence[Document], layout: Layout) -> Parts:
+    """As prompt, with a line for each function, its path and its name; the answer begins with the first sign of one."""
+    repository = needles.of_shared(problem["shared"])
+    described = f"Function description: {problem['description'].strip()}"
+    if not documents:
+        return Parts("", (), f"{described}\n\n{CHOOSE}\n", start="- ", stop=("\n",))
+    lines = {own: f"- {_line(repository, place)}" for place, own in enumerate(repository.ids)}
+    shown = tuple(lines[each.id] for each in documents)
+    return Parts(f"{CHOOSE}\n\n", shown, f"\n\n{described}\n\n{CHOOSE}\n", "\n", start="- ", stop=("\n",))
+
+
+def chosen(problem: Problem, completion: str, layout: Layout) -> Answer:
+    """The function whose line the first line of the answer is, its name alone where one function is called so."""
+    repository = needles.of_shared(problem["shared"])
+    said = next((line for line in completion.splitlines() if line.strip()), "").strip().strip("-`*\"' ")
+    whole = [place for place in range(len(repository.functions)) if _line(repository, place) == said]
+    found = whole or [place for place, span in enumerate(repository.functions) if span.name == said]
+    if not found or (not whole and len(found) > 1):
+        return Answer(said, "several functions" if found else "no function") if said else extraction.NOTHING
+    meant = next((place for place in found if place in problem["gold"]), found[0])
+    return Answer(repository.text(meant), "line" if whole else "name")
+
+
+def _line(repository: Repository, function: int) -> str:
+    span = repository.functions[function]
+    return f"{span.path}: {span.name}"
+
+
 def window(problem: Problem, size: int, count: Callable[[str], int], comments: str = "kept") -> Document:
     """The needle where it stands, with its repository around it."""
     repository = needles.of_shared(problem["shared"])
+    if problem["shared"].get("tokenizer"):
+        count = windows.counter(problem["shared"]["tokenizer"])
     found = windows.window(repository, problem["needle"], problem["depth"], size, count, cast(Any, comments))
     return Document(repository.ids[problem["needle"]], "", found.text)
 
@@ -180,6 +217,7 @@ ANSWERING = Answering(
     grade=grade,
     window=window,
     why=why,
+    choosing=Choosing(choose, chosen),
     reference=reference,
     negative=negative,
     metrics=(*(f"match@{each}" for each in TOLD), "similarity", "edit_similarity", "token_f1"),
