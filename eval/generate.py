@@ -1,7 +1,7 @@
 """Put the problems of a benchmark to a generator, each with its context, and keep what it answers.
 
 reads   data/benchmarks/<benchmark>/{corpora,queries,problems}  data/runs/<benchmark>  models/generators/<generator>
-        params: contexts.<context>, generators.<generator>, answering.{sampling,left_out}
+        params: contexts.<context>, generators.<generator>, answering.{sampling,left_out,longer}
 writes  data/completions/<benchmark>/<context>+<generator>
         eval/results/<benchmark>/<context>+<generator>/generate.json
 """
@@ -37,14 +37,15 @@ def main(benchmark: str, context: str, generator: str) -> None:
             spec.shows,
         )
         facts = benchmarks.benchmark(params.benchmarks[benchmark].kind)
-        drawn = sampling.Sampling(**asdict(params.answering.sampling))
+        asked_for = asdict(params.answering.sampled(benchmark))
+        drawn = sampling.Sampling(**asked_for)
         loaded = generators.load(paths.generator(generator), model.kind, model.settings)
         limits = {"window": loaded.window - drawn.max_new_tokens, "budget": spec.budget}
         counter = prompts.Counter(loaded)
         settings = {
             "layout": loaded.layout,
             "generator": loaded.identity,
-            "sampling": asdict(params.answering.sampling),
+            "sampling": asked_for,
             "context": asdict(spec),
         }
         told = {}

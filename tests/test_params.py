@@ -87,6 +87,9 @@ def test_the_project_s_own_params_are_read():
         ({"contexts__oracle__documents": 0}, "documents is 0; wanted a number from 1"),
         ({"contexts__oracle__chunk": "last"}, "contexts.oracle.chunk is 'last'; wanted first or best"),
         ({"answering__passes": [1, 10]}, r"answering.passes names \[10\]; wanted numbers from 1 to .*: 1"),
+        ({"answering__longer": {"needles-pipy": 9}}, "longer names 'needles-pipy', .* Did you mean needles-pypi?"),
+        ({"answering__longer": {"needles-pypi": 0}}, "longer.needles-pypi is 0; wanted a number of tokens from 1"),
+        ({"contexts__oracle__shows": "name"}, "contexts.oracle.shows is 'name'; wanted text or names"),
         ({"answering__sampling__samples": 5}, "asks for 5 samples at temperature 0, which are all equal"),
         ({"answering__sampling__top_p": 2}, "top_p is 2.* wanted a number from 0 to 1"),
         ({"retrievers__none": {"kind": "lucene"}}, "'none' names a retriever or a fusion, and is .* a reference run"),
@@ -149,3 +152,9 @@ def test_what_is_answered_and_what_is_read_is_asked_each_with_contexts_of_its_ow
         ("needles-pypi", "oracle", "smollm2"),
     )
     assert grid.answers == {"none+smollm2": ("none", "smollm2"), "oracle+smollm2": ("oracle", "smollm2")}
+
+
+def test_a_benchmark_may_want_longer_answers():
+    answering = params.of(changed(answering__longer={"needles-pypi": 768})).answering
+    assert answering.sampled("needles-pypi").max_new_tokens == 768
+    assert answering.sampled("humaneval") == answering.sampling

@@ -148,12 +148,20 @@ class Answering:
     """passes: the k of pass@k. processes: programs judged side by side.
 
     left_out: problems, by their set, that are neither asked nor counted, such as those whose reference fails here.
+    longer: tokens of an answer, by benchmark, where they are others than sampling's.
     """
 
     sampling: Sampling
     passes: tuple[int, ...]
     processes: int
     left_out: Mapping[str, tuple[str, ...]]
+    longer: Mapping[str, int]
+
+    def sampled(self, benchmark: str) -> Sampling:
+        """How the answers to a benchmark are drawn."""
+        return dataclasses.replace(
+            self.sampling, max_new_tokens=self.longer.get(benchmark, self.sampling.max_new_tokens)
+        )
 
 
 @dataclass(frozen=True)
@@ -509,6 +517,14 @@ def _check_answers(params: Params, where: str) -> None:
             raise ParamsError(
                 f"{where}: {name!r} is a context with a generator and a reranked run; give one of them another name"
             )
+    for name, tokens in params.answering.longer.items():
+        if name not in params.benchmarks:
+            raise ParamsError(
+                f"{where}: answering.longer names {name!r}, which is not under benchmarks."
+                f"{nearest(name, params.benchmarks)}"
+            )
+        if tokens < 1:
+            raise ParamsError(f"{where}: answering.longer.{name} is {tokens}; wanted a number of tokens from 1")
     sampling = params.answering.sampling
     if too_many := [k for k in params.answering.passes if not 1 <= k <= sampling.samples]:
         raise ParamsError(
@@ -593,7 +609,7 @@ _OPTIONAL: dict[type, dict[str, Any]] = {
     },
     Generator: {"fit": {}},
     Sampling: {"temperature": 0.0, "top_p": 1.0, "top_k": 0, "samples": 1, "seed": 0, "max_new_tokens": 384},
-    Answering: {"passes": [1], "processes": 2, "left_out": {}},
+    Answering: {"passes": [1], "processes": 2, "left_out": {}, "longer": {}},
     Grid: {
         "distilled": [],
         "teacher": "",

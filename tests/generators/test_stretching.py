@@ -7,6 +7,7 @@ import types
 import pytest
 import tiny_checkpoints
 import torch
+from transformers import GPT2Config
 
 from coderet.generators import stretching
 from coderet.generators.base import Prompt
@@ -59,9 +60,9 @@ def test_settings_that_mean_nothing_are_refused(tiny, rope, said):
 
 
 def test_a_model_without_rotary_positions_or_with_stretched_ones_is_refused(tmp_path):
-    without = tiny_checkpoints.causal(tmp_path / "a", "GPT2", n_embd=32, n_head=4, n_layer=2, n_positions=64)
+    GPT2Config().save_pretrained(tmp_path / "a")
     with pytest.raises(DataError, match="gpt2 model without plain rotary positions"):
-        stretching.stretched(without, stretching.checked(LINEAR))
+        stretching.stretched(tmp_path / "a", stretching.checked(LINEAR))
     before = {"rope_type": "linear", "factor": 2.0, "rope_theta": 10000.0}
     stretched = tiny_checkpoints.causal(tmp_path / "b", rope_parameters=before)
     with pytest.raises(DataError, match="stretched already, by linear"):
