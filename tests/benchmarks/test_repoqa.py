@@ -236,14 +236,14 @@ def test_only_the_published_wording_may_call_itself_the_released_reading(tmp_pat
 def test_only_codellamas_tokenizer_counts_in_the_released_reading(tmp_path, wording):
     with pytest.raises(DataError, match="counts a window in tokens of CodeLlama-7b-Instruct: put the path"):
         drafts(tmp_path, None, RELEASED, instruction=wording["instruction"])
-    with pytest.raises(DataError, match="there is no tokenizer nowhere.json; wanted the path"):
+    with pytest.raises(DataError, match=r"there is no tokenizer nowhere\.json; wanted the path"):
         drafts(tmp_path, None, RELEASED, **wording | {"tokenizer": "nowhere.json"})
     other = tokenizer(tmp_path / "tokenizer" / "other.txt", {"▁<PRE>": 7})
     with pytest.raises(DataError, match=r"other.txt has 2 tokens, and ▁<PRE> is number 7 of them, wanted 32007: it is"):
         drafts(tmp_path, None, RELEASED, **wording | {"tokenizer": other})
     assert drafts(tmp_path, None, SOUND, tokenizer=other)
     (tmp_path / "tokenizer" / "other.txt").write_text("{")
-    with pytest.raises(DataError, match="is no whole tokenizer.json"):
+    with pytest.raises(DataError, match=r"is no whole tokenizer\.json"):
         windows.counter.__wrapped__(other)
 
 

@@ -33,9 +33,7 @@ def test_a_model_reads_so_many_times_more_tokens_and_is_another_one(tiny, rope, 
 
 
 def test_linear_stretching_divides_every_frequency_by_the_factor(tiny):
-    frequencies = [
-        Local(tiny, precision="fp32", rope=rope)._model.model.rotary_emb.inv_freq for rope in (None, LINEAR)
-    ]
+    frequencies = [Local(tiny, precision="fp32", rope=rope)._model.model.rotary_emb.inv_freq for rope in (None, LINEAR)]
     assert torch.allclose(frequencies[0] / 2, frequencies[1])
 
 

@@ -53,7 +53,8 @@ def questions(
 ) -> list[Question]:
     """Every problem with its context of run, in a window of so many tokens, at most budget of them for documents.
 
-    relevant: the judgements as a run, for contexts with distractors. A context that is a window of its own, of problems that have one, is shown whole: DataError if it does not fit.
+    relevant: the judgements as a run, for contexts with distractors. A context that is a window of its own, of problems
+    that have one, is shown whole: DataError if it does not fit.
     """
     around = answering.window if taken.window else None
     shown: Iterable[Sequence[Document]]

@@ -2,8 +2,8 @@
 
 A run chooses, so a context is a run and what is taken of it: how many documents, whether the query's own canonical
 answer may be among them, and which part of a long one. Without hits there is no context; a run of the judgements is
-the oracle's; documents by lot, none of them relevant, tell what a context does that has nothing to say (`none`, `oracle`
-and `random`, which are runs like any other).
+the oracle's; documents by lot, none of them relevant, tell what a context does that has nothing to say (`none`,
+`oracle` and `random`, which are runs like any other).
 
 Documents can be cut after the search. `first` keeps whole lines up to so many tokens from the beginning; the paper's
 rule loses a line that overflows and gives an empty chunk where the first line is too long, here neither is so. `best`

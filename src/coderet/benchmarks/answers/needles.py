@@ -32,8 +32,8 @@ ASK = (
     "and whole, in one code block and without anything else."
 )
 CHOOSE = (
-    "One of the functions in this list does what the description says. Answer with its line, word for word, and without "
-    "anything else."
+    "One of the functions in this list does what the description says. Answer with its line, word for word, and "
+    "without anything else."
 )
 LISTED = "many functions"
 _CLASS = "class _ {\n{}\n}"
