@@ -1,7 +1,7 @@
 """Put the problems of a benchmark to a generator, each with its context, and keep what it answers.
 
 reads   data/benchmarks/<benchmark>/{corpora,queries,problems}  data/runs/<benchmark>  models/generators/<generator>
-        params: contexts.<context>, generators.<generator>, answering.{sampling,left_out,longer}
+        params: benchmarks.<benchmark>, contexts.<context>, generators.<generator>, answering.{sampling,left_out}
 writes  data/completions/<benchmark>/<context>+<generator>
         eval/results/<benchmark>/<context>+<generator>/generate.json
 """
@@ -37,7 +37,7 @@ def main(benchmark: str, context: str, generator: str) -> None:
             spec.shows,
         )
         facts = benchmarks.benchmark(params.benchmarks[benchmark].kind)
-        asked_for = asdict(params.answering.sampled(benchmark))
+        asked_for = asdict(params.sampled(benchmark))
         drawn = sampling.Sampling(**asked_for)
         loaded = generators.load(paths.generator(generator), model.kind, model.settings)
         limits = {"window": loaded.window - drawn.max_new_tokens, "budget": spec.budget}

@@ -87,8 +87,7 @@ def test_the_project_s_own_params_are_read():
         ({"contexts__oracle__documents": 0}, "documents is 0; wanted a number from 1"),
         ({"contexts__oracle__chunk": "last"}, "contexts.oracle.chunk is 'last'; wanted first or best"),
         ({"answering__passes": [1, 10]}, r"answering.passes names \[10\]; wanted numbers from 1 to .*: 1"),
-        ({"answering__longer": {"needles-pipy": 9}}, "longer names 'needles-pipy', .* Did you mean needles-pypi?"),
-        ({"answering__longer": {"needles-pypi": 0}}, "longer.needles-pypi is 0; wanted a number of tokens from 1"),
+        ({"benchmarks__pypi__answer_tokens": -1}, "answer_tokens is -1; wanted a number from 0"),
         ({"contexts__oracle__shows": "name"}, "contexts.oracle.shows is 'name'; wanted text or names"),
         ({"answering__sampling__samples": 5}, "asks for 5 samples at temperature 0, which are all equal"),
         ({"answering__sampling__top_p": 2}, "top_p is 2.* wanted a number from 0 to 1"),
@@ -155,6 +154,6 @@ def test_what_is_answered_and_what_is_read_is_asked_each_with_contexts_of_its_ow
 
 
 def test_a_benchmark_may_want_longer_answers():
-    answering = params.of(changed(answering__longer={"needles-pypi": 768})).answering
-    assert answering.sampled("needles-pypi").max_new_tokens == 768
-    assert answering.sampled("humaneval") == answering.sampling
+    read = params.of(changed(benchmarks__humaneval__answer_tokens=7))
+    assert read.sampled("humaneval").max_new_tokens == 7 and "answer_tokens" not in read.benchmarks["pypi"].settings
+    assert read.sampled("pypi") == read.answering.sampling

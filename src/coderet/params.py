@@ -148,20 +148,12 @@ class Answering:
     """passes: the k of pass@k. processes: programs judged side by side.
 
     left_out: problems, by their set, that are neither asked nor counted, such as those whose reference fails here.
-    longer: tokens of an answer, by benchmark, where they are others than sampling's.
     """
 
     sampling: Sampling
     passes: tuple[int, ...]
     processes: int
     left_out: Mapping[str, tuple[str, ...]]
-    longer: Mapping[str, int]
-
-    def sampled(self, benchmark: str) -> Sampling:
-        """How the answers to a benchmark are drawn."""
-        return dataclasses.replace(
-            self.sampling, max_new_tokens=self.longer.get(benchmark, self.sampling.max_new_tokens)
-        )
 
 
 @dataclass(frozen=True)
@@ -169,13 +161,15 @@ class Benchmark:
     """kind names the reader, source the pinned files; depth is how many hits a query are kept.
 
     A source of `official` stands for the files that the benchmark's own record names. Benchmarks of one group share its
-    weight in the mean over groups; one without a group is in no mean.
+    weight in the mean over groups; one without a group is in no mean. answer_tokens: of an answer to its problems, where
+    they are to be others than answering.sampling.max_new_tokens; 0 for the same.
     """
 
     kind: str
     source: tuple[str, ...]
     depth: int
     group: str
+    answer_tokens: int
     settings: Mapping[str, Any]
 
 
@@ -292,6 +286,11 @@ class Params:
     efficiency: Efficiency
     compare: Compare
     grid: Grid = field(repr=False)
+
+    def sampled(self, benchmark: str) -> Sampling:
+        """How the answers to a benchmark's problems are drawn."""
+        tokens = self.benchmarks[benchmark].answer_tokens or self.answering.sampling.max_new_tokens
+        return dataclasses.replace(self.answering.sampling, max_new_tokens=tokens)
 
 
 def reranking(run: str, reranker: str) -> str:
@@ -517,14 +516,6 @@ def _check_answers(params: Params, where: str) -> None:
             raise ParamsError(
                 f"{where}: {name!r} is a context with a generator and a reranked run; give one of them another name"
             )
-    for name, tokens in params.answering.longer.items():
-        if name not in params.benchmarks:
-            raise ParamsError(
-                f"{where}: answering.longer names {name!r}, which is not under benchmarks."
-                f"{nearest(name, params.benchmarks)}"
-            )
-        if tokens < 1:
-            raise ParamsError(f"{where}: answering.longer.{name} is {tokens}; wanted a number of tokens from 1")
     sampling = params.answering.sampling
     if too_many := [k for k in params.answering.passes if not 1 <= k <= sampling.samples]:
         raise ParamsError(
@@ -564,6 +555,7 @@ _LIMITS: dict[tuple[type, str], tuple[float, float]] = {
     (Vocabulary, "size"): (1, math.inf),
     (Vocabulary, "min_count"): (1, math.inf),
     (Benchmark, "depth"): (1, 2**31 - 1),
+    (Benchmark, "answer_tokens"): (0, 2**31 - 1),
     (Reranker, "top"): (1, 2**31 - 1),
     (Context, "documents"): (1, 2**31 - 1),
     (Context, "budget"): (0, math.inf),
@@ -594,7 +586,7 @@ _OPEN = {
 _OPTIONAL: dict[type, dict[str, Any]] = {
     Retriever: {"fit": {}, "index": {}},
     Reranker: {"fit": {}, "below": "drop", "text_fields": ["text"]},
-    Benchmark: {"group": ""},
+    Benchmark: {"group": "", "answer_tokens": 0},
     Context: {
         "documents": 5,
         "budget": 4096,
@@ -609,7 +601,7 @@ _OPTIONAL: dict[type, dict[str, Any]] = {
     },
     Generator: {"fit": {}},
     Sampling: {"temperature": 0.0, "top_p": 1.0, "top_k": 0, "samples": 1, "seed": 0, "max_new_tokens": 384},
-    Answering: {"passes": [1], "processes": 2, "left_out": {}, "longer": {}},
+    Answering: {"passes": [1], "processes": 2, "left_out": {}},
     Grid: {
         "distilled": [],
         "teacher": "",

@@ -121,6 +121,19 @@ def test_what_an_answer_is_a_copy_of_is_told(folder):
     assert told("def f(): zero") != "" and told("lambda: 1") == "no function of the repository"
 
 
+def test_a_function_is_shown_as_it_is_laid_out_in_its_file_without_its_path(folder):
+    problem = problem_called(folder, "size")
+    repository = needles.of_shared(problem["shared"])
+    own, text = repository.ids[problem["needle"]], repository.texts[problem["needle"]]
+    assert text.startswith("def size(self):\n        def one(thing):\n            return 1\n        return")
+    parts = sound.prompt(problem, [Document(own, "src/a.py", text), Document("other", "x", "  1\n")], "chat")
+    size = "def size(self):\n    def one(thing):\n        return 1\n    return sum(map(one, self.things))"
+    assert parts.documents == (size, "  1")
+    assert "Path" not in parts.before + parts.after + parts.start
+    exported = needles.of_shared(problem_called(folder, "add", "typescript")["shared"])
+    assert exported.laid_out(0) == exported.texts[0]  # `export` stands before it
+
+
 def test_a_model_may_choose_a_line_of_path_and_name(folder):
     problem, choosing = problem_called(folder, "walk"), sound.ANSWERING.showing("names")
     repository = needles.of_shared(problem["shared"])

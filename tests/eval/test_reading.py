@@ -35,7 +35,7 @@ def made(tmp_path_factory):
     raw["grid"] |= {"read": ["repoqa"], "reading": list(CONTEXTS), "generators": ["extractive"]}
     raw["contexts"] |= CONTEXTS
     raw["scoring"]["resamples"] = 100
-    raw["answering"]["longer"] = {"repoqa": 99}
+    raw["benchmarks"]["repoqa"]["answer_tokens"] = 99
     (root / "params.yaml").write_text(yaml.safe_dump(raw), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)

@@ -47,21 +47,28 @@ WRAPPINGS = {
 
 
 def prompt(problem: Problem, documents: Sequence[Document], layout: Layout) -> Parts:
-    """Instruction, code, description, instruction again; the answer begins with a fence."""
-    language = problem["shared"]["language"]
+    """Instruction, code, description, instruction again; the answer begins with a fence.
+
+    A function stands without its path, its lines as in its file: small models copy what they begin with, and a path
+    is no part of the answer (docs/needles.md has figures).
+    """
+    repository = needles.of_shared(problem["shared"])
+    language = repository.language
     ask = problem["shared"].get("instruction") or ASK
     described = f"Function description: {problem['description'].strip()}"
     fence = f"```{language}\n"
     if not documents:
         return Parts("", (), f"{described}\n\n{ask}\n", start=fence, stop=("\n```",))
-    shown = tuple(_shown(each, language) for each in documents)
+    shown = tuple(_shown(each, repository) for each in documents)
     before = f"{ask}\n\n{fence}"
     return Parts(before, shown, f"\n```\n\n{described}\n\n{ask}\n", "\n\n", start=fence, stop=("\n```",))
 
 
-def _shown(document: Document, language: str) -> str:
-    text = document.text.strip("\n")
-    return f"{windows.header(document.title, language)}{text}" if document.title else text
+def _shown(document: Document, repository: Repository) -> str:
+    """A function as it is laid out; a piece of one and a window as they are."""
+    place = repository.places.get(document.id)
+    whole = place is not None and document.text == repository.texts[place]
+    return (repository.laid_out(place) if whole and place is not None else document.text).strip("\n")
 
 
 def choose(problem: Problem, documents: Sequence[Document], layout: Layout) -> Parts:
@@ -70,8 +77,7 @@ def choose(problem: Problem, documents: Sequence[Document], layout: Layout) -> P
     described = f"Function description: {problem['description'].strip()}"
     if not documents:
         return Parts("", (), f"{described}\n\n{CHOOSE}\n", start="- ", stop=("\n",))
-    lines = {own: f"- {_line(repository, place)}" for place, own in enumerate(repository.ids)}
-    shown = tuple(lines[each.id] for each in documents)
+    shown = tuple(f"- {_line(repository, repository.places[each.id])}" for each in documents)
     return Parts(f"{CHOOSE}\n\n", shown, f"\n\n{described}\n\n{CHOOSE}\n", "\n", start="- ", stop=("\n",))
 
 
