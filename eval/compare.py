@@ -20,14 +20,8 @@ def main() -> None:
         published = reports.published_rows(paths.published(job.params.code), papers)
         read_there = reports.published_needles(paths.published(job.params.code), papers)
         of_2019 = reports.published_rows(paths.published(job.params.code), {"python": reports.ARCHITECTURES})
-        answered = {name: papers[name] for name in grid.answered}
-        answers = reports.read_answers(
-            grid.answered,
-            grid.contexts,
-            grid.generators,
-            permutations=compare.permutations,
-            seed=job.params.seed,
-        )
+        answered = {name: papers[name] for name in (*grid.answered, *grid.read)}
+        answers = reports.read_answers(grid.asked, permutations=compare.permutations, seed=job.params.seed)
         answers_there = reports.published_answers(paths.published(job.params.code), answered)
         differs = {name: paper.differs for name, paper in papers.items() if paper and paper.differs}
         grouped = {name: spec.group for name, spec in specs.items()}

@@ -1,7 +1,7 @@
 """Put the problems of a benchmark to a generator, each with its context, and keep what it answers.
 
 reads   data/benchmarks/<benchmark>/{corpora,queries,problems}  data/runs/<benchmark>  models/generators/<generator>
-        params: contexts.<context>, generators.<generator>, answering.{sampling,left_out}
+        params: benchmarks.<benchmark>, contexts.<context>, generators.<generator>, answering.{sampling,left_out}
 writes  data/completions/<benchmark>/<context>+<generator>
         eval/results/<benchmark>/<context>+<generator>/generate.json
 """
@@ -25,17 +25,27 @@ def main(benchmark: str, context: str, generator: str) -> None:
         spec, model = params.contexts[context], params.generators[generator]
         where = f"params.yaml: contexts.{context}"
         taken = contexts.taken(
-            spec.documents, spec.withheld, spec.chunking, spec.chunk, where, spec.window, spec.order, spec.comments
+            spec.documents,
+            spec.withheld,
+            spec.chunking,
+            spec.chunk,
+            where,
+            spec.window,
+            spec.order,
+            spec.comments,
+            spec.distractors,
+            spec.shows,
         )
         facts = benchmarks.benchmark(params.benchmarks[benchmark].kind)
-        drawn = sampling.Sampling(**asdict(params.answering.sampling))
+        asked_for = asdict(params.sampled(benchmark))
+        drawn = sampling.Sampling(**asked_for)
         loaded = generators.load(paths.generator(generator), model.kind, model.settings)
         limits = {"window": loaded.window - drawn.max_new_tokens, "budget": spec.budget}
         counter = prompts.Counter(loaded)
         settings = {
             "layout": loaded.layout,
             "generator": loaded.identity,
-            "sampling": asdict(params.answering.sampling),
+            "sampling": asked_for,
             "context": asdict(spec),
         }
         told = {}
@@ -43,9 +53,22 @@ def main(benchmark: str, context: str, generator: str) -> None:
             for posed in store.problem_sets(folder):
                 problems = store.read_problems(folder, posed).without(params.answering.left_out.get(posed, ()))
                 dataset = store.read_dataset(folder, problems.dataset, judged=False)
-                run = store.read_run(paths.runs(benchmark, spec.run) / f"{dataset.name}.arrow", dataset.corpus)
-                answering = benchmarks.answering(facts, problems)
-                asked = asking.questions(answering, dataset, run, problems, taken, loaded.layout, counter, **limits)
+                runs = {
+                    each: store.read_run(paths.runs(benchmark, each) / f"{dataset.name}.arrow", dataset.corpus)
+                    for each in (spec.run, *([contexts.ORACLE] if spec.distractors else []))
+                }
+                answering = benchmarks.answering(facts, problems).showing(spec.shows)
+                asked = asking.questions(
+                    answering,
+                    dataset,
+                    runs[spec.run],
+                    problems,
+                    taken,
+                    loaded.layout,
+                    counter,
+                    **limits,
+                    relevant=runs.get(contexts.ORACLE),
+                )
                 tally = completions.Tally()
                 with job.clock() as clock:
                     found = completions.complete(

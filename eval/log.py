@@ -37,7 +37,7 @@ def main() -> None:
             )
             for system in grid.runs
         ]
-        answers = reports.read_answers(grid.answered, grid.contexts, grid.generators)
+        answers = reports.read_answers(grid.asked)
         for name, (context, generator) in grid.answers.items():
             mine = {each.benchmark: each for each in answers.answerers if each.name == name}
             if mine:

@@ -80,7 +80,7 @@ def measured_found(rows: dict[tuple[str, str, str], dict]) -> dict[str, list[str
 
 def measured_read(rows: dict[tuple[str, str, str], dict], generator: str = "smollm2") -> dict[str, list[str]]:
     def of(system: str) -> list[str]:
-        whole, held = (rows.get((system, part, "match@0.8")) for part in ("all", "in context: yes"))
+        whole, held = (rows.get((system, part, "match@0.8")) for part in ("all", "held"))
         share = held["queries"] / whole["queries"] if held else 0.0
         return [f"{100 * share:.1f}", f"{100 * whole['value']:.1f}", f"{100 * held['value']:.1f}" if held else "–"]
 
@@ -106,7 +106,7 @@ def test_needles_are_told_with_one_decimal_and_a_rank():
     shares = {"recall@1-expected": 0.355, "recall@10-expected": 0.5, "budget-recall@1024": 0.25, "median-rank": 4.5}
     summary = [row("bm25", "all", metric, value) for metric, value in shares.items()]
     summary += [row("read+smollm2", "all", "match@0.8", 0.25), row("none+smollm2", "all", "match@0.8", 0.0)]
-    summary += [row("read+smollm2", "in context: yes", "match@0.8", 0.5, 4)]
+    summary += [row("read+smollm2", "held", "match@0.8", 0.5, 4)]
     table = f"{FOUND}\n|---|---:|---:|---:|---:|\n| the retriever `bm25` | 35.5 | 50.0 | 25.0 | 4.5 |\n\n"
     table += f"{READ}\n|---|---:|---:|---:|\n| what `read` found | 50.0 | 25.0 | 50.0 |\n| `none` | 0.0 | 0.0 | – |\n\n"
     assert told(table, FOUND) == measured_found(needles(summary)) == {"bm25": ["35.5", "50.0", "25.0", "4.5"]}

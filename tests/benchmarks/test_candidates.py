@@ -89,18 +89,17 @@ def test_what_is_known_of_a_problem_is_its_language_the_place_of_the_needle_and_
     problem = {"needle": 2, "shared": made.shared}
     text = repository("one").text(2)
     whole_file = "# Path: a.py\n" + repository("one").files["a.py"]
-    assert answers.facts(problem, whole_file) == {
-        "language": "python",
-        "candidates": 6.0,
-        "in context": "yes",
-        "depth": "0.5",
-        "shown": 5.0,
-    }
+    known = {"language": "python", "candidates": 6.0}
+    assert answers.facts(problem, whole_file) == known | {"depth": "0.5", "shown": 5.0}
     assert answers.facts(problem, f"{text}\n{whole_file.replace(text, '')}")["depth"] == "0.0"
     for context in ("", text[:-1]):  # a needle that is cut is none
-        assert answers.facts(problem, context) == {
-            "language": "python",
-            "candidates": 6.0,
-            "in context": "no",
-            "shown": 0.0,
-        }
+        assert answers.facts(problem, context) == known | {"shown": 0.0}
+
+
+def test_a_method_that_is_laid_out_anew_is_found_and_so_is_one_without_its_comments():
+    text = "class A:\n    def f(self):\n        # why\n        a = 1\n        return a\n"
+    one = Repository("one", "python", {"a.py": text}, needles.spans("a.py", text, "python"), [Needle(0, "gives one")])
+    problem = {"needle": 0, "shared": needles.draft(one).shared}
+    for context in (one.laid_out(0), text.replace("        # why\n", "")):
+        assert answers.facts(problem, context)["depth"]
+    assert answers.facts(problem, one.laid_out(0))["shown"] == 1.0

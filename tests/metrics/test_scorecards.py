@@ -207,3 +207,10 @@ def test_where_no_metric_is_asked_for_there_is_no_mean_and_no_error():
             0.95,
             0,
         )
+
+
+def test_a_part_of_a_scorecard_has_the_values_of_its_queries():
+    card = scorecards.of_problems(["a", "b", "c"], {"m": np.array([1.0, 0.5, 0.0])}, {"samples": 3})
+    part = scorecards.part(card, {"c", "a"})
+    assert part.query_ids.to_pylist() == ["a", "c"] and part.values["m"].tolist() == [1.0, 0.0]
+    assert len(scorecards.part(card, set()).query_ids) == 0

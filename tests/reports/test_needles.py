@@ -53,9 +53,10 @@ def answerer(root, context):
     judged["all"] = {metric: figure(values.mean()) for metric in ("match@0.8", "match@0.0", "similarity")}
     judged["groups"] = {
         "language": {"python": group(20, values.mean(), 5.0)},
-        "in context": {"yes": group(15, right / 15, 5.0), "no": group(5, 0.0, 5.0)},
         "depth": {"0.1": group(5, 0.2, 5.0), "0.8": group(10, 0.3, 6.0)},
     }
+    held, lacking = ({"match@0.8": figure(value)} for value in (right / 15, 0.0))
+    judged["given"] = {"held": {"problems": 15, "metrics": held}, "lacking": {"problems": 5, "metrics": lacking}}
     spent = {"prompts": 10, "prompt_tokens": 5000}
     generated = {"datasets": dict.fromkeys(SETS, spent), "settings": {"context": SETTINGS[context]}}
     return Answerer("hay", context, "small", judged, generated, root)
@@ -114,6 +115,23 @@ def test_readers_are_told_with_how_often_the_needle_was_before_them(answers):
     ]
     assert [rows["read"][at].text for at in (3, 4, 5, 6, 7, 8, 9)] == ["20", "500", "5", "75.0", "60.0", "80.0", "0.0"]
     assert rows["read"][6].small == "15 of 20"
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (
+            {"run": "plain", "distractors": 5, "budget": 1024, "order": "file"},
+            "the needle and others of plain in 1024 tokens, file",
+        ),
+        ({"run": "random", "budget": 1024, "order": "file"}, "functions by lot in 1024 tokens, file"),
+        ({"run": "plain", "shows": "names"}, "first of plain, their names alone"),
+        ({"run": "oracle", "window": 2048, "comments": "removed"}, "2048 tokens around the needle, comments removed"),
+    ],
+)
+def test_controls_are_told_in_words_and_are_no_retrieval(settings, words):
+    each = Answerer("hay", "c", "small", {}, {"settings": {"context": settings}})
+    assert needles.taken(each) == words and not needles.retrieved(each)
 
 
 def test_retrieve_then_read_is_held_against_every_window_of_the_same_generator(answers):
@@ -183,7 +201,7 @@ def test_the_page_has_the_section_in_words_and_in_html(ranked, answers):
 def test_the_summary_has_needles_over_all_repositories_and_given_the_context(answers, ranked):
     rows = {(row["system"], row["dataset"], row["metric"]): row for row in summary_rows(answers)}
     assert rows["read+small", "all", "match@0.8"]["value"] == 0.6
-    assert rows["read+small", "in context: yes", "match@0.8"]["queries"] == 15
+    assert rows["read+small", "held", "match@0.8"]["queries"] == 15
     assert rows["read+small", "language: python", "similarity"]["benchmark"] == "hay"
     medians = [row for row in reports.summary_rows(ranked) if row["metric"] == "median-rank"]
     assert [(row["system"], row["value"], row["unit"]) for row in medians] == [

@@ -11,6 +11,7 @@ line feed, ends exclusive.
 """
 
 import hashlib
+import textwrap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -119,6 +120,18 @@ class Repository:
             taken.add(own)
             found.append(own)
         return found
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Functions by their ids."""
+        return {own: place for place, own in enumerate(self.ids)}
+
+    def laid_out(self, function: int) -> str:
+        """A function's text with its lines indented as in its file, less the indentation that all of them have."""
+        path, start, *_ = self.functions[function]
+        line = self.contents[path].rfind(b"\n", 0, start) + 1
+        before = self.contents[path][line:start].decode()
+        return self.texts[function] if before.strip() else textwrap.dedent(before + self.texts[function])
 
     def copies(self, function: int) -> list[int]:
         """Every function with the text of this one, white space aside; itself among them."""

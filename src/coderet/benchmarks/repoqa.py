@@ -11,7 +11,8 @@ Two readings of it:
   on the function in them that is meant (`answers/needles.py`), depth and needle are apart (`needles.depth_design`);
 - `repoqa-2024` is the released one with its faults (`answers/repoqa_2024.py`): the i-th needle stands in the i-th part
   of its window, an answer is compared with the ten needles alone, as whole lines, and the first function in it counts.
-  The instruction is a setting, and only the published wording, told by its SHA-256, is taken.
+  The instruction and the tokenizer are settings, and only the published wording, told by its SHA-256, and
+  CodeLlama's tokenizer, told by its tokens, are taken.
 
 What is missing in a file is told by name. A path in `dependency` without content is left out and counted, files that
 nothing names come last, by path.
@@ -26,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from coderet.benchmarks import needles
+from coderet.benchmarks import needles, windows
 from coderet.benchmarks.candidates import among, drafted
 from coderet.benchmarks.needles import GAUGED, METRICS, Candidates, Needle, Repository, Span
 from coderet.corpora.dependency_order import dependency_order
@@ -61,13 +62,16 @@ class Reading:
         seed: int = 13,
         sha256: str = "",
         instruction: str = "",
+        tokenizer: str = "",
     ) -> Iterator[Draft]:
         """One dataset a repository, called `<language>-<owner>-<name>`.
 
         languages: those that the file lacks are left out. gold, depths, seed: as in `needles.draft`. ignore_comments:
         whether `repoqa` compares answers without them. sha256: of the unpacked file; DataError if it is another one.
         candidates, window: among which functions a needle is looked for (`candidates.py`).
-        instruction: what is asked, our own words if empty, which `repoqa-2024` does not take.
+        instruction: what is asked, our own words if empty, which `repoqa-2024` does not take. tokenizer: the
+        tokenizer.json whose tokens a window has so many of, the generator's own if empty, which `repoqa-2024` does not
+        take either.
         """
         if self.released and hashlib.sha256(instruction.encode()).hexdigest() != INSTRUCTION:
             raise DataError(
@@ -78,7 +82,14 @@ class Reading:
             )
         if unknown := [each for each in languages if each not in LANGUAGES]:
             raise DataError(f"languages has {unknown[0]!r}; RepoQA has {', '.join(LANGUAGES)}")
-        extra = {"instruction": instruction, "ignore_comments": ignore_comments}
+        if self.released and not tokenizer:
+            raise DataError(
+                "repoqa-2024 counts a window in tokens of CodeLlama-7b-Instruct: put the path of its tokenizer.json "
+                "into benchmarks.<name>.tokenizer, or take kind: repoqa, which counts the generator's own"
+            )
+        if tokenizer:
+            windows.counter(tokenizer, codellama=self.released)  # is read now, so that nothing fails later
+        extra = {"instruction": instruction, "ignore_comments": ignore_comments, "tokenizer": tokenizer}
         content = read(folder, sha256)
         chosen = [each for each in languages if content.get(each)]
         if not chosen:

@@ -8,7 +8,7 @@ every ranking metric gets a `-folded` twin in which they are one item, unasked. 
 stands what a random order of the corpus would score (`chance.py`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
@@ -91,6 +91,13 @@ def score(dataset: Dataset, run: Run, metrics: Sequence[str], groups: np.ndarray
 def of_problems(ids: Sequence[str], values: Mapping[str, np.ndarray], counts: Mapping[str, int]) -> Scorecard:
     """The scorecard of answers: one value a problem and metric."""
     return Scorecard(pa.chunked_array([pa.array(ids, pa.large_string())]), dict(values), dict(counts))
+
+
+def part(card: Scorecard, ids: Collection[str]) -> Scorecard:
+    """The same of some of its queries."""
+    kept = np.array([each in ids for each in card.query_ids.to_pylist()], bool)
+    values = {metric: each[kept] for metric, each in card.values.items()}
+    return Scorecard(card.query_ids.filter(pa.array(kept)), values, card.counts, apart=card.apart)
 
 
 def _places(some: pa.ChunkedArray, ids: pa.ChunkedArray) -> np.ndarray:

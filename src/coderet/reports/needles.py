@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from coderet.metrics import significance
+from coderet.params import REFERENCES
 from coderet.reports import figures, plots
 from coderet.reports.answers import Answerer, Answers
 from coderet.reports.comparison import LEVEL
@@ -18,7 +19,6 @@ from coderet.reports.page import Cell, Column, Page, Plot, Section, Table
 from coderet.reports.results import Results
 
 NONE = Cell("–")
-ALONE = ("none", "oracle")  # runs that are no retriever's
 HEADLINE = "match@0.8"
 
 
@@ -143,12 +143,13 @@ def _readers(benchmark: str, readers: Sequence[Answerer]) -> Table:
     rows = []
     for each in readers:
         whole = each.judged["all"]
-        held = each.judged["groups"].get("in context", {})
+        given = each.judged.get("given", {})
         asked = sum(part["queries"] for part in each.judged["datasets"].values())
-        inside = held.get("yes", {}).get("queries", 0)
+        inside = given.get("held", {}).get("problems", 0)
         spent = [each.generated["datasets"][posed] for posed in each.judged["datasets"]]
         tokens = sum(part["prompt_tokens"] for part in spent) / max(1, sum(part["prompts"] for part in spent))
-        shown = sum(group["queries"] * group["shown"] for group in held.values()) / max(1, asked)
+        languages = each.judged["groups"]["language"].values()
+        shown = sum(group["queries"] * group["shown"] for group in languages) / max(1, asked)
         rows.append(
             [
                 Cell(each.generator, each.generator),
@@ -159,7 +160,7 @@ def _readers(benchmark: str, readers: Sequence[Answerer]) -> Table:
                 Cell(figures.number(shown), shown),
                 Cell(figures.quality(inside / asked), inside / asked, f"{inside} of {asked}"),
                 _of(whole[HEADLINE], whole[HEADLINE]["value"] == best),
-                *(_of(held.get(key, {}).get("metrics", {}).get(HEADLINE)) for key in ("yes", "no")),
+                *(_of(given.get(key, {}).get("metrics", {}).get(HEADLINE)) for key in ("held", "lacking")),
                 _of(whole["similarity"]),
             ]
         )
@@ -185,12 +186,23 @@ def taken(each: Answerer) -> str:
         comments = settings.get("comments", "kept")
         without = "" if comments == "kept" else f", comments {comments}"
         return f"{settings['window']} tokens around the needle{without}"
-    if each.run in ALONE:
-        return {"none": "nothing", "oracle": "the needle alone"}[each.run]
-    budget = settings.get("budget")
+    budget = f" in {settings['budget']} tokens" if settings.get("budget") else ""
+    if settings.get("distractors"):
+        words = f"the needle and others of {each.run}{budget}"
+    elif each.run in REFERENCES:
+        words = {"none": "nothing", "oracle": "the needle alone", "random": f"functions by lot{budget}"}[each.run]
+    else:
+        words = f"first of {each.run}{budget}"
+    if settings.get("shows", "text") != "text":
+        words += ", their names alone"
     order = settings.get("order", "rank")
-    words = f"first of {each.run}" + (f" in {budget} tokens" if budget else "")
-    return words if order == "rank" else f"{words}, {order}"
+    return words if order == "rank" or each.run in ("none", "oracle") else f"{words}, {order}"
+
+
+def retrieved(each: Answerer) -> bool:
+    """Whether what a retriever found was read, and nothing put beside it or left of it."""
+    controlled = each.settings.get("distractors") or each.settings.get("shows", "text") != "text"
+    return each.run not in REFERENCES and not each.settings.get("window") and not controlled
 
 
 @dataclass(frozen=True)
@@ -212,8 +224,7 @@ def _contrasts(readers: Sequence[Answerer], permutations: int, seed: int) -> lis
     found: list[tuple[Answerer, Answerer, float, float]] = []
     for ours in readers:
         for theirs in readers:
-            paired = ours.generator == theirs.generator and theirs.settings.get("window")
-            if not paired or ours.settings.get("window") or ours.run in ALONE:
+            if ours.generator != theirs.generator or not retrieved(ours) or not theirs.settings.get("window"):
                 continue
             columns = [_columns(each) for each in (ours, theirs)]
             if columns[0].keys() != columns[1].keys():
@@ -255,7 +266,7 @@ def _grouped(benchmark: str, readers: Sequence[Answerer]) -> Iterator[Table]:
             continue
         rows = []
         for each in readers:
-            if fact == "depth" and each.run in ALONE and not each.settings.get("window"):
+            if fact == "depth" and each.run in ("none", "oracle") and not each.settings.get("window"):
                 continue  # what stands alone has no depth
             groups = each.judged["groups"].get(fact, {})
             for value in sorted(groups):
