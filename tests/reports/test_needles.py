@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pyarrow as pa
 import pytest
+from plotly.graph_objects import Figure
 
 from coderet import paths, reports
 from coderet.corpora import store
@@ -152,6 +153,7 @@ def test_depth_by_size_is_a_map_with_a_column_a_window(answers):
     assert trace["x"] == ["2,048", "4,096"] and trace["y"] == ["0.1–0.2", "0.8–0.9"]
     assert trace["z"] == [[20.0, 20.0], [30.0, 30.0]] and trace["text"][1] == ["10", "10"]
     assert trace["customdata"][0][0] == [5.0, 300.0]
+    Figure(plot.figures["small · hay|match@0.8"])  # raises for what Plotly does not know
     assert plots.depth_by_size([each for each in answers.answerers if not each.settings["window"]]) is None
 
 
