@@ -204,7 +204,8 @@ def draft(
         for depth in places[place]
     ]
     problems = [each for each in every if each[1] in asked]
-    queries = [(own, needle, range(len(repository.functions))) for own, needle in zip(ids, needles, strict=True)]
+    everything: Collection[int] = range(len(repository.functions))
+    queries = [(own, needle, everything) for own, needle in zip(ids, needles, strict=True)]
     if among is not None:
         queries = [(own, needles[n], among(repository, needles[n].function, depth)) for own, n, depth in every]
     golds = dict(zip(needles, wanted, strict=True))

@@ -165,8 +165,8 @@ def window(
             (upper + sum(map(count, ends[0])), own, below + sum(map(count, ends[1]))),
             (start, stop),
         )
-    texts = ("".join(each) for each in (prefix, counted.lines[first:end], counted.lines[end:stop]))
-    return Window(*texts, tokens, (start, stop))
+    needle, suffix = (counted.lines[slice(*each)] for each in ((first, end), (end, stop)))
+    return Window("".join(prefix), "".join(needle), "".join(suffix), tokens, (start, stop))
 
 
 def inside(repository: Repository, function: int, depth: float, size: int, count: Count) -> list[int]:

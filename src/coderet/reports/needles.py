@@ -117,11 +117,11 @@ def _retrievers(results: Results, benchmark: str) -> Table:
             )
         found = Cell(f"{median['median']:g}", median["median"], strong=median["median"] == least) if median else NONE
         rows.append([Cell(system, system), found, *cells])
-    told = next((each for each in ranks.values() if each), None)
-    if told:
+    some = next((each for each in ranks.values() if each), None)
+    if some:
         floors = [results.floor(benchmark, name) for name in names]
         chance = [NONE if floor is None else Cell(figures.quality(floor), floor) for floor in floors]
-        rows.append([Cell("random order", ""), Cell(f"{told['random']:g}", told["random"]), *chance])
+        rows.append([Cell("random order", ""), Cell(f"{some['random']:g}", some["random"]), *chance])
     columns = [Column("Retriever"), Column("median rank", "", True)]
     columns += [Column(name.removesuffix("-expected"), "", True) for name in names]
     score = next(each for each in (results.of(s, benchmark, "score") for s in results.systems) if each.get("ranks"))
