@@ -130,8 +130,9 @@ def complete(
     if unanswered:
         _refuse(unanswered, keys, store.path, lambda place: name(place // sampling.samples))
     found = [*_found(store, keys, sampling.samples)]
-    for place, (key, each) in enumerate(zip(keys, found, strict=True)) if tally else ():
-        tally(place // sampling.samples).count(each, made=todo.pop(key, None) is not None)
+    if tally:
+        for place, (key, each) in enumerate(zip(keys, found, strict=True)):
+            tally(place // sampling.samples).count(each, made=todo.pop(key, None) is not None)
     return [found[start : start + sampling.samples] for start in range(0, len(found), sampling.samples)]
 
 
