@@ -161,8 +161,8 @@ class Benchmark:
     """kind names the reader, source the pinned files; depth is how many hits a query are kept.
 
     A source of `official` stands for the files that the benchmark's own record names. Benchmarks of one group share its
-    weight in the mean over groups; one without a group is in no mean. answer_tokens: of an answer to its problems, where
-    they are to be others than answering.sampling.max_new_tokens; 0 for the same.
+    weight in the mean over groups; one without a group is in no mean. answer_tokens: of an answer to its problems,
+    instead of answering.sampling.max_new_tokens; 0 for these.
     """
 
     kind: str

@@ -54,7 +54,8 @@ class Vllm(Worded):
             )
         from vllm import LLM
 
-        self._facts = [place if revision else sources.digest(Path(place)), revision, precision, parallel, eager]
+        self._facts: list[Any] = [place if revision else sources.digest(Path(place)), revision, precision, parallel]
+        self._facts += [eager]
         self._facts += [scaling] if scaling else []
         stretched: dict[str, Any] = {}
         if scaling:
