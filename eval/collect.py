@@ -7,6 +7,7 @@ writes  data/benchmarks/<benchmark>  eval/results/<benchmark>/collect.json
 from coderet import benchmarks, paths, stage
 from coderet.corpora import store
 from coderet.corpora.census import census
+from coderet.metrics.difficulty import difficulty
 from coderet.registry import fit_arguments
 
 
@@ -19,7 +20,9 @@ def main(benchmark: str) -> None:
         report = {}
         drafts = facts.collect(paths.raw(benchmark), **settings)
         for name in store.write_benchmark(folder, drafts, benchmarks.packages(facts, spec.source)):
-            report[name], groups = census(store.read_dataset(folder, name))
+            dataset = store.read_dataset(folder, name)
+            counts, groups = census(dataset)
+            report[name] = counts | {"difficulty": difficulty(dataset, facts.gauged)}
             if groups is not None:
                 store.write_duplicates(folder, name, groups)
         store.write_json(

@@ -18,15 +18,10 @@ def main() -> None:
         specs = {name: job.params.benchmarks[name] for name in grid.benchmarks}
         papers = {name: benchmarks.benchmark(spec.kind).published for name, spec in specs.items()}
         published = reports.published_rows(paths.published(job.params.code), papers)
+        read_there = reports.published_needles(paths.published(job.params.code), papers)
         of_2019 = reports.published_rows(paths.published(job.params.code), {"python": reports.ARCHITECTURES})
-        answered = {name: papers[name] for name in grid.answered}
-        answers = reports.read_answers(
-            grid.answered,
-            grid.contexts,
-            grid.generators,
-            permutations=compare.permutations,
-            seed=job.params.seed,
-        )
+        answered = {name: papers[name] for name in (*grid.answered, *grid.read)}
+        answers = reports.read_answers(grid.asked, permutations=compare.permutations, seed=job.params.seed)
         answers_there = reports.published_answers(paths.published(job.params.code), answered)
         differs = {name: paper.differs for name, paper in papers.items() if paper and paper.differs}
         grouped = {name: spec.group for name, spec in specs.items()}
@@ -47,11 +42,15 @@ def main() -> None:
             of_2019,
             answers,
             answers_there,
+            read_there,
         )
         means = {system: asdict(each) for system, each in reports.group_means(results, grouped).items()}
         store.write_json(
             paths.SUMMARY,
-            {"rows": [*reports.summary_rows(results, published), *reports.answer_rows(answers)], "groups": means},
+            {
+                "rows": [*reports.summary_rows(results, [*published, *read_there]), *reports.answer_rows(answers)],
+                "groups": means,
+            },
         )
         for path, text in (
             (paths.REPORT_MARKDOWN, reports.as_markdown(page)),

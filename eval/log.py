@@ -37,7 +37,7 @@ def main() -> None:
             )
             for system in grid.runs
         ]
-        answers = reports.read_answers(grid.answered, grid.contexts, grid.generators)
+        answers = reports.read_answers(grid.asked)
         for name, (context, generator) in grid.answers.items():
             mine = {each.benchmark: each for each in answers.answerers if each.name == name}
             if mine:
@@ -52,6 +52,11 @@ def main() -> None:
                     )
                 )
         report = [paths.REPORT_MARKDOWN, paths.REPORT_HTML, paths.SUMMARY]
+        by_depth = reports.depth_page(answers)
+        if by_depth:
+            with store.new_file(paths.DEPTH_PAGE) as draft:
+                draft.write_text(reports.as_html(by_depth), encoding="utf-8")
+            report.append(paths.DEPTH_PAGE)
         others = [
             *tracking.entries.of_published(store.read_json(paths.SUMMARY)["rows"], name_of_grid),
             tracking.entries.of_report(report, name_of_grid),

@@ -1,8 +1,11 @@
-"""Write the runs of no retriever: without hits, what a generator knows by itself, and of the judgements, the oracle's.
+"""Write the runs of no retriever: without hits, the judgements, and documents by lot, none of them relevant.
 
 reads   data/benchmarks/<benchmark>/{corpora,queries,qrels}
-writes  data/runs/<benchmark>/none  data/runs/<benchmark>/oracle
+        params: seed
+writes  data/runs/<benchmark>/{none,oracle,random}
 """
+
+from functools import partial
 
 from coderet import paths, stage
 from coderet.benchmarks import contexts
@@ -10,9 +13,13 @@ from coderet.corpora import store
 
 
 def main(benchmark: str) -> None:
-    with stage.open(benchmark=benchmark):
+    with stage.open(benchmark=benchmark) as job:
         folder = paths.benchmark(benchmark)
-        of = {contexts.NONE: contexts.without_hits, contexts.ORACLE: contexts.of_judgements}
+        of = {
+            contexts.NONE: contexts.without_hits,
+            contexts.ORACLE: contexts.of_judgements,
+            contexts.RANDOM: partial(contexts.by_lot, seed=job.params.seed),
+        }
         for run, made in of.items():
             with store.new_folder(paths.runs(benchmark, run)) as runs:
                 for name in store.datasets(folder):

@@ -23,7 +23,9 @@ def main(benchmark: str, run: str) -> None:
                 cards[name] = scorecards.score(dataset, hits, dataset.metrics or facts.metrics, groups)
                 store.write_scorecard(scores / f"{name}.arrow", cards[name].query_ids, cards[name].values)
         scoring = job.params.scoring
-        summary = scorecards.summary(cards, facts.mean, scoring.resamples, scoring.confidence, job.params.seed)
+        summary = scorecards.summary(
+            cards, facts.mean, scoring.resamples, scoring.confidence, job.params.seed, facts.resampled
+        )
         store.write_json(
             paths.result(benchmark, run, "score"),
             {
@@ -31,6 +33,7 @@ def main(benchmark: str, run: str) -> None:
                 "system": run,
                 "headline": facts.headline,
                 "mean": facts.mean,
+                "resampled": facts.resampled,
                 "choices": benchmarks.choices(facts, spec.settings),
                 "confidence": scoring.confidence,
                 "settings": store.run_settings(runs / f"{store.datasets(folder)[0]}.arrow"),

@@ -135,6 +135,7 @@ def write_params(root, project):
     raw["grid"] |= {
         "benchmarks": list(BENCHMARKS),
         "answered": [],
+        "read": [],
         "trained": ["learned"],
         "untrained": ["plain"],
         "retrievers": list(RETRIEVERS),

@@ -82,7 +82,7 @@ def small_params(sources: Path) -> dict:
         "pypi": pypi,
         "mine": {"kind": "beir", "depth": 100, "source": [beir_folder(sources / "beir")]},
     }
-    raw["grid"] |= {"benchmarks": ["pypi", "mine"], "answered": []}
+    raw["grid"] |= {"benchmarks": ["pypi", "mine"], "answered": [], "read": []}
     raw["mining"] |= {"valid_fraction": 0.3}
     raw["retrievers"]["minilm"]["fit"]["encoder"] = {
         "kind": "pretrained",

@@ -77,11 +77,18 @@ def test_the_project_s_own_params_are_read():
         ({"grid__answered": ["pypi2"]}, "grid.answered names 'pypi2', which is not in grid.benchmarks; .* mean pypi"),
         ({"grid__contexts": ["non"]}, "grid.contexts names 'non', .* Did you mean none?"),
         ({"grid__generators": []}, r"grid.generators \[\]; wanted names in all three"),
+        ({"grid__reading": []}, r"grid.reading \[\] and grid.generators .* wanted names in all three"),
+        ({"grid__reading": ["orcale"]}, "grid.reading names 'orcale', which is not under contexts; .* mean oracle"),
+        ({"grid__read": ["pipy"]}, "grid.read names 'pipy', which is not in grid.benchmarks; .* Did you mean pypi?"),
+        ({"grid__read": ["humaneval"]}, "'humaneval' is both in grid.answered and in grid.read; wanted in one"),
+        ({"contexts__window-2k__run": "orcale"}, "contexts.window-2k.run is 'orcale', .* Did you mean oracle?"),
         ({"contexts__oracle__run": "orcale"}, "contexts.oracle.run is 'orcale', .* Did you mean oracle?"),
         ({"contexts__oracle__withheld": "in"}, "contexts.oracle.withheld is 'in'; wanted out or kept"),
         ({"contexts__oracle__documents": 0}, "documents is 0; wanted a number from 1"),
         ({"contexts__oracle__chunk": "last"}, "contexts.oracle.chunk is 'last'; wanted first or best"),
         ({"answering__passes": [1, 10]}, r"answering.passes names \[10\]; wanted numbers from 1 to .*: 1"),
+        ({"benchmarks__pypi__answer_tokens": -1}, "answer_tokens is -1; wanted a number from 0"),
+        ({"contexts__oracle__shows": "name"}, "contexts.oracle.shows is 'name'; wanted text or names"),
         ({"answering__sampling__samples": 5}, "asks for 5 samples at temperature 0, which are all equal"),
         ({"answering__sampling__top_p": 2}, "top_p is 2.* wanted a number from 0 to 1"),
         ({"retrievers__none": {"kind": "lucene"}}, "'none' names a retriever or a fusion, and is .* a reference run"),
@@ -132,3 +139,21 @@ def test_a_key_that_stands_twice_is_refused(tmp_path):
 def test_a_missing_file_says_where_to_run(tmp_path):
     with pytest.raises(ParamsError, match="run from the folder that holds it"):
         params.read(tmp_path / "params.yaml")
+
+
+def test_what_is_answered_and_what_is_read_is_asked_each_with_contexts_of_its_own():
+    lists = {"answered": ["humaneval"], "contexts": ["none", "oracle"], "read": ["needles-pypi"], "reading": ["oracle"]}
+    raw = changed(**{f"grid__{key}": value for key, value in lists.items()})
+    grid = params.of(raw).grid
+    assert grid.asked == (
+        ("humaneval", "none", "smollm2"),
+        ("humaneval", "oracle", "smollm2"),
+        ("needles-pypi", "oracle", "smollm2"),
+    )
+    assert grid.answers == {"none+smollm2": ("none", "smollm2"), "oracle+smollm2": ("oracle", "smollm2")}
+
+
+def test_a_benchmark_may_want_longer_answers():
+    read = params.of(changed(benchmarks__humaneval__answer_tokens=7))
+    assert read.sampled("humaneval").max_new_tokens == 7 and "answer_tokens" not in read.benchmarks["pypi"].settings
+    assert read.sampled("pypi") == read.answering.sampling

@@ -57,6 +57,16 @@ def test_every_stage_writes_where_paths_says():
     assert outs("compare") == {str(paths.REPORT_HTML), str(paths.REPORT_MARKDOWN), str(paths.SUMMARY)}
 
 
+def test_what_is_read_is_asked_by_the_stages_of_what_is_answered_over_lists_of_its_own():
+    other = {"${grid.answered}": "${grid.read}", "${grid.contexts}": "${grid.reading}"}
+    for name in OF_ANSWERED:
+        own, read = (dict(PIPELINE[each]) for each in (name, f"{name}-needles"))
+        assert own.pop("desc") != read.pop("desc")
+        axes = own.pop("matrix").items()
+        assert read.pop("matrix") == {axis: other.get(entries, entries) for axis, entries in axes}
+        assert own == read
+
+
 def test_every_fusion_of_the_grid_has_a_stage_of_its_own():
     for path in (ROOT / "params.yaml", *PRESETS):
         for name in params.read(path).grid.fusions:
@@ -110,6 +120,7 @@ AXES = {  # of a stage whose retrievers are not those of grid.retrievers
     "prepare": "untrained",
 }
 OF_ANSWERED = ("refer", "generate", "judge")
+OF_READ = tuple(f"{each}-needles" for each in OF_ANSWERED)
 
 
 def test_every_parameter_named_by_a_stage_exists():
@@ -132,6 +143,7 @@ def test_every_parameter_named_by_a_stage_exists():
                 found = ITEM.search(key)
                 axis = axes[found[1]] if found else None
                 axis = "answered" if axis == "benchmarks" and name in OF_ANSWERED else axis
+                axis = {"benchmarks": "read", "contexts": "reading"}.get(axis, axis) if name in OF_READ else axis
                 members = raw["grid"][AXES.get(name, axis)] if axis else [""]
                 members = raw["rerankers"] if axis == "rerankers" else members  # the grid may have none
                 for member in members:

@@ -21,7 +21,7 @@ def test_every_figure_of_the_results_table_is_in_the_summary(readme):
     measured = {
         (row["system"], row["benchmark"], row["metric"]): row["value"]
         for row in json.loads(SUMMARY.read_text(encoding="utf-8"))["rows"]
-        if row["source"] == "measured" and row["dataset"] == "all" and row["metric"] != "pass@1"
+        if row["source"] == "measured" and row["dataset"] == "all" and (row["benchmark"], row["metric"]) in COLUMNS
     }
     rows = ROW.findall(readme)
     assert {system for system, _ in rows} == {system for system, _, _ in measured}
@@ -49,6 +49,70 @@ def test_the_problems_solved_are_those_of_the_summary(readme):
     told = [line.strip("| ").rpartition(" | ") for line in table.strip().splitlines()[1:]]
     named = {re.findall(r"`([\w-]+)`|\((oracle)\)|^(none)", text)[0]: figure for text, _, figure in told}
     assert {"".join(name): figure for name, figure in named.items()} == solved
+
+
+FOUND = "| needles found by | first, % | among ten, % | in 1,024 tokens, % | median rank |"
+READ = "| needles read from | in context, % | copied, % | copied where in context, % |"
+
+
+def needles(summary: list[dict], benchmark: str = "needles-pypi") -> dict[tuple[str, str, str], dict]:
+    """The measured rows about needles by system, dataset and metric."""
+    rows = [row for row in summary if row["benchmark"] == benchmark and row["source"] == "measured"]
+    return {(row["system"], row["dataset"], row["metric"]): row for row in rows}
+
+
+def told(readme: str, heading: str) -> dict[str, list[str]]:
+    """The figures of a table of the README, by what stands in backticks in the first cell of a row."""
+    assert heading in readme, f"README.md has no table with the heading {heading}"
+    rows = readme.split(heading)[1].split("\n\n")[0].strip().splitlines()[1:]
+    cells = [[cell.strip() for cell in row.strip("| ").split("|")] for row in rows]
+    return {re.findall(r"`([\w-]+)`", first)[0]: figures for first, *figures in cells}
+
+
+def measured_found(rows: dict[tuple[str, str, str], dict]) -> dict[str, list[str]]:
+    def of(system: str) -> list[str]:
+        shares = ("recall@1-expected", "recall@10-expected", "budget-recall@1024")
+        figures = [f"{100 * rows[system, 'all', metric]['value']:.1f}" for metric in shares]
+        return [*figures, f"{rows[system, 'all', 'median-rank']['value']:g}"]
+
+    return {system: of(system) for system, _, metric in rows if metric == "median-rank"}
+
+
+def measured_read(rows: dict[tuple[str, str, str], dict], generator: str = "smollm2") -> dict[str, list[str]]:
+    def of(system: str) -> list[str]:
+        whole, held = (rows.get((system, part, "match@0.8")) for part in ("all", "held"))
+        share = held["queries"] / whole["queries"] if held else 0.0
+        return [f"{100 * share:.1f}", f"{100 * whole['value']:.1f}", f"{100 * held['value']:.1f}" if held else "–"]
+
+    asked = [name for name, part, metric in rows if (part, metric) == ("all", "match@0.8")]
+    return {name.partition("+")[0]: of(name) for name in asked if name.endswith(f"+{generator}")}
+
+
+def test_the_needles_found_and_read_are_those_of_the_summary(readme):
+    rows = needles(json.loads(SUMMARY.read_text(encoding="utf-8"))["rows"])
+    if not rows:
+        pytest.skip("eval/summary.json has no needles: the grid was run without needles-pypi")
+    found, read = measured_found(rows), measured_read(rows)
+    assert told(readme, FOUND) == found
+    if read:
+        assert told(readme, READ) == read
+
+
+def test_needles_are_told_with_one_decimal_and_a_rank():
+    def row(system: str, dataset: str, metric: str, value: float, queries: int = 8) -> dict:
+        own = {"system": system, "dataset": dataset, "metric": metric, "value": value, "queries": queries}
+        return {**own, "benchmark": "needles-pypi", "source": "measured"}
+
+    shares = {"recall@1-expected": 0.355, "recall@10-expected": 0.5, "budget-recall@1024": 0.25, "median-rank": 4.5}
+    summary = [row("bm25", "all", metric, value) for metric, value in shares.items()]
+    summary += [row("read+smollm2", "all", "match@0.8", 0.25), row("none+smollm2", "all", "match@0.8", 0.0)]
+    summary += [row("read+smollm2", "held", "match@0.8", 0.5, 4)]
+    table = f"{FOUND}\n|---|---:|---:|---:|---:|\n| the retriever `bm25` | 35.5 | 50.0 | 25.0 | 4.5 |\n\n"
+    table += f"{READ}\n|---|---:|---:|---:|\n| what `read` found | 50.0 | 25.0 | 50.0 |\n| `none` | 0.0 | 0.0 | – |\n\n"
+    assert told(table, FOUND) == measured_found(needles(summary)) == {"bm25": ["35.5", "50.0", "25.0", "4.5"]}
+    assert told(table, READ) == measured_read(needles(summary))
+    with pytest.raises(AssertionError, match="has no table with the heading"):
+        told("no table", FOUND)
 
 
 def test_every_file_that_the_readme_links_to_is_there(readme):

@@ -40,6 +40,7 @@ def test_an_entry_can_be_copied_into_params(name: str):
         "tuned": [],
         "runs": [name],
         "answered": [],
+        "read": [],
     }
     raw["compare"]["baseline"] = name
     entry = params.of(raw).retrievers[name]

@@ -19,7 +19,7 @@ from coderet.registry import nearest
 
 FILE = Path("params.yaml")
 TUNE = "tune"  # the setting of a fusion that says what of it is chosen on validation pairs
-REFERENCES = ("none", "oracle")  # runs of no retriever: without hits, and of the judgements
+REFERENCES = ("none", "oracle", "random")  # runs of no retriever: without hits, the judgements, documents by lot
 FUSED = 2  # runs that a fusion's stage in dvc.yaml depends on, for DVC cannot list the members of a list
 
 
@@ -104,7 +104,9 @@ class Context:
     chunking: how documents are cut after the search, and chunk, which part of each is taken: first or best. window: so
     many tokens around the answer where it stands, instead, of benchmarks whose problems have such a place; 0 for none.
     order: how documents stand in the prompt, by `rank`, `reversed` or as in their `file`. comments: whether a window's
-    are `kept`, `removed`, or removed and `padded`.
+    are `kept`, `removed`, or removed and `padded`. distractors: instead of the first documents the relevant ones and
+    so many others of the run; 0 for no such thing. shows: a document's `text`, or its place and name alone, of which
+    one is to be named (`names`), of benchmarks that ask so.
     """
 
     run: str
@@ -116,6 +118,8 @@ class Context:
     window: int
     order: str
     comments: str
+    distractors: int
+    shows: str
 
 
 @dataclass(frozen=True)
@@ -157,13 +161,15 @@ class Benchmark:
     """kind names the reader, source the pinned files; depth is how many hits a query are kept.
 
     A source of `official` stands for the files that the benchmark's own record names. Benchmarks of one group share its
-    weight in the mean over groups; one without a group is in no mean.
+    weight in the mean over groups; one without a group is in no mean. answer_tokens: of an answer to its problems,
+    instead of answering.sampling.max_new_tokens; 0 for these.
     """
 
     kind: str
     source: tuple[str, ...]
     depth: int
     group: str
+    answer_tokens: int
     settings: Mapping[str, Any]
 
 
@@ -179,7 +185,8 @@ class Grid:
     Every run of reranked, which are retrievers and fusions, is reranked by every one of rerankers. runs are retrievers,
     fusions and what comes of reranking.
 
-    The problems of the benchmarks in answered are put to each of generators with each of contexts.
+    The problems of the benchmarks in answered are put to each of generators with each of contexts; those of the
+    benchmarks in read, which have a place in a repository, with each of reading, which are contexts too.
     """
 
     sources: tuple[str, ...]
@@ -199,6 +206,8 @@ class Grid:
     runs: tuple[str, ...]
     answered: tuple[str, ...]
     contexts: tuple[str, ...]
+    read: tuple[str, ...]
+    reading: tuple[str, ...]
     generators: tuple[str, ...]
 
     @property
@@ -212,9 +221,21 @@ class Grid:
         return {reranking(run, name): (run, name) for run in self.reranked for name in self.rerankers}
 
     @property
+    def asked(self) -> tuple[tuple[str, str, str], ...]:
+        """Everything that is asked: a benchmark, a context and a generator."""
+        crossed = ((self.answered, self.contexts), (self.read, self.reading))
+        return tuple(
+            (benchmark, context, generator)
+            for benchmarks, contexts in crossed
+            for benchmark in benchmarks
+            for generator in self.generators
+            for context in contexts
+        )
+
+    @property
     def answers(self) -> dict[str, tuple[str, str]]:
         """What answers, by name: the context and the generator."""
-        return {answerer(each, name): (each, name) for name in self.generators for each in self.contexts}
+        return {answerer(context, generator): (context, generator) for _, context, generator in self.asked}
 
 
 @dataclass(frozen=True)
@@ -265,6 +286,11 @@ class Params:
     efficiency: Efficiency
     compare: Compare
     grid: Grid = field(repr=False)
+
+    def sampled(self, benchmark: str) -> Sampling:
+        """How the answers to a benchmark's problems are drawn."""
+        tokens = self.benchmarks[benchmark].answer_tokens or self.answering.sampling.max_new_tokens
+        return dataclasses.replace(self.answering.sampling, max_new_tokens=tokens)
 
 
 def reranking(run: str, reranker: str) -> str:
@@ -345,6 +371,8 @@ def _check_grid(params: Params, where: str) -> None:
         "rerankers": params.rerankers,
         "answered": dict.fromkeys(grid.benchmarks),
         "contexts": params.contexts,
+        "read": dict.fromkeys(grid.benchmarks),
+        "reading": params.contexts,
         "generators": params.generators,
     }
     if not grid.benchmarks:
@@ -366,6 +394,8 @@ def _check_grid(params: Params, where: str) -> None:
                     "tuned": "in grid.fusions",
                     "reranked": "in grid.retrievers or grid.fusions",
                     "answered": "in grid.benchmarks",
+                    "read": "in grid.benchmarks",
+                    "reading": "under contexts",
                 }.get(axis, f"under {axis}")
                 raise ParamsError(
                     f"{where}: grid.{axis} names {name!r}, which is not {family}; "
@@ -452,18 +482,29 @@ def _check_answers(params: Params, where: str) -> None:
             f"{where}: grid.answered is {list(grid.answered)}, grid.contexts {list(grid.contexts)} and grid.generators "
             f"{list(grid.generators)}; wanted names in all three, which are crossed, or none in grid.answered"
         )
+    if grid.read and not (grid.reading and grid.generators):
+        raise ParamsError(
+            f"{where}: grid.read is {list(grid.read)}, grid.reading {list(grid.reading)} and grid.generators "
+            f"{list(grid.generators)}; wanted names in all three, which are crossed, or none in grid.read"
+        )
+    if both := [name for name in grid.read if name in grid.answered]:
+        raise ParamsError(
+            f"{where}: {both[0]!r} is both in grid.answered and in grid.read; wanted in one of them, for two stages "
+            "would write the same results"
+        )
     for name, context in params.contexts.items():
         choices = (
             ("withheld", context.withheld, ("out", "kept")),
             ("chunk", context.chunk, ("first", "best")),
             ("order", context.order, ("rank", "reversed", "file")),
             ("comments", context.comments, ("kept", "removed", "padded")),
+            ("shows", context.shows, ("text", "names")),
         )
         for key, value, allowed in choices:
             if value not in allowed:
                 raise ParamsError(f"{where}: contexts.{name}.{key} is {value!r}; wanted {' or '.join(allowed)}")
     runs = (*grid.runs, *REFERENCES)
-    for name in grid.contexts if grid.answered else ():
+    for name in dict.fromkeys(context for _, context, _ in grid.asked):
         run = params.contexts[name].run
         if run not in runs:
             raise ParamsError(
@@ -514,10 +555,12 @@ _LIMITS: dict[tuple[type, str], tuple[float, float]] = {
     (Vocabulary, "size"): (1, math.inf),
     (Vocabulary, "min_count"): (1, math.inf),
     (Benchmark, "depth"): (1, 2**31 - 1),
+    (Benchmark, "answer_tokens"): (0, 2**31 - 1),
     (Reranker, "top"): (1, 2**31 - 1),
     (Context, "documents"): (1, 2**31 - 1),
     (Context, "budget"): (0, math.inf),
     (Context, "window"): (0, math.inf),
+    (Context, "distractors"): (0, 2**31 - 1),
     (Sampling, "temperature"): (0, math.inf),
     (Sampling, "top_p"): (0, 1),
     (Sampling, "top_k"): (0, math.inf),
@@ -543,7 +586,7 @@ _OPEN = {
 _OPTIONAL: dict[type, dict[str, Any]] = {
     Retriever: {"fit": {}, "index": {}},
     Reranker: {"fit": {}, "below": "drop", "text_fields": ["text"]},
-    Benchmark: {"group": ""},
+    Benchmark: {"group": "", "answer_tokens": 0},
     Context: {
         "documents": 5,
         "budget": 4096,
@@ -553,6 +596,8 @@ _OPTIONAL: dict[type, dict[str, Any]] = {
         "window": 0,
         "order": "rank",
         "comments": "kept",
+        "distractors": 0,
+        "shows": "text",
     },
     Generator: {"fit": {}},
     Sampling: {"temperature": 0.0, "top_p": 1.0, "top_k": 0, "samples": 1, "seed": 0, "max_new_tokens": 384},
@@ -566,6 +611,8 @@ _OPTIONAL: dict[type, dict[str, Any]] = {
         "tuned": [],
         "answered": [],
         "contexts": [],
+        "read": [],
+        "reading": [],
         "generators": [],
     },
     Params: {

@@ -10,6 +10,7 @@ CARDS = Path("eval/cards")
 TRAIN_RESULTS = Path("train/results")
 WORK = Path(".work")
 RUNS = Path("runs")
+DEPTH_PAGE = WORK / "log" / "needles-by-depth.html"
 
 REPORT_MARKDOWN = Path("eval/report.md")
 REPORT_HTML = Path("eval/report.html")

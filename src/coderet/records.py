@@ -472,18 +472,21 @@ class Benchmark:
     collect: yields the drafts of its datasets from the folder of its raw files; its settings in params are the
     keyword-only arguments.
     metrics: what is computed; the first is the headline; none if it has no judgements, only questions. mean: over all
-    queries, or over datasets with equal weight.
+    queries, or over datasets with equal weight. resampled: what intervals are drawn of, queries, or whole datasets
+    where the queries of one depend on each other.
     files: what its raw files are, for `source: [official]`; chosen_files: further ones that turn on its settings, which
     it takes as `collect` does. choices: what was decided where a protocol leaves a choice;
     written into every result. queries and documents: how many there are, in words. defects: what is known to be wrong
     with it, and what is done about that. packages: names of the PyPI packages whose code its official files hold, from
-    which nothing is learned.
+    which nothing is learned. gauged: metrics that say how hard it is when it is built, by BM25 and by a random order
+    (`metrics.difficulty`).
     """
 
     name: str
     collect: Callable[..., Iterator[Draft]]
     metrics: tuple[str, ...]
     mean: Literal["queries", "datasets"] = "queries"
+    resampled: Literal["queries", "datasets"] = "queries"
     licence: str = ""
     source: str = ""
     files: tuple[Released, ...] = ()
@@ -494,6 +497,7 @@ class Benchmark:
     defects: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     published: Published | None = None
+    gauged: tuple[str, ...] = ()
     answering: str = ""  # "module:attribute" of its Answering, if it wants answers
 
     def files_of(self, settings: Mapping[str, Any]) -> tuple[Released, ...]:

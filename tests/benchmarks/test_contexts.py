@@ -57,6 +57,28 @@ def test_the_judgements_are_a_run_by_grade_and_no_hits_are_one_too(posed):
     assert shown(contexts.contexts(dataset, contexts.without_hits(dataset), problems, taken)) == [[], [], []]
 
 
+def test_documents_by_lot_are_not_relevant_and_the_same_for_the_same_seed(posed):
+    dataset, problems = posed
+    taken = contexts.Taken(5, "kept")
+
+    def drawn(seed):
+        return shown(contexts.contexts(dataset, contexts.by_lot(dataset, seed), problems, taken))
+
+    by_seed = [drawn(seed) for seed in range(8)]
+    assert all([sorted(each) for each in found] == [["b"], ["b"], ["a", "c"]] for found in by_seed)
+    assert {"".join(found[2]) for found in by_seed} == {"ac", "ca"} and drawn(3) == by_seed[3]
+
+
+def test_distractors_stand_behind_what_is_relevant_and_are_not(posed):
+    dataset, problems = posed
+    run, oracle = run_of(dataset, "bac", "cba"), contexts.of_judgements(dataset)
+    taken = contexts.Taken(1, "kept", distractors=1)
+    found = contexts.contexts(dataset, run, problems, taken, oracle)
+    assert shown(found) == [["a", "c", "b"], ["a", "c", "b"], ["b", "c"]]
+    with pytest.raises(DataError, match="distractors: 1 wants the run 'oracle'"):
+        contexts.contexts(dataset, run, problems, taken)
+
+
 def test_a_document_is_cut_to_its_first_whole_lines(posed):
     dataset, problems = posed
     taken = contexts.taken(

@@ -76,3 +76,8 @@ def test_a_completion_is_read_with_the_end_of_its_fence(tmp_path):
     table = pa.table({"id": [*texts], "query_id": ["q"] * 3, "problem": ["{}"] * 3}, schema=PROBLEMS)
     asked = judging.asked(Problems("set", "data", table), tmp_path)
     assert [each.text for each in asked.completed] == ["x\n```", "x", "x"]
+
+
+def test_problems_are_told_apart_by_whether_their_context_held_the_whole_answer():
+    rows = [{"problem_id": own, "leak": leak} for own, leak in (("a", 1.0), ("a", 1.0), ("b", 0.9), ("c", None))]
+    assert judging.told_apart(rows) == {"held": ["a"], "lacking": ["b"], "unknown": ["c"]}

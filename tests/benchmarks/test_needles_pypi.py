@@ -76,8 +76,8 @@ def test_a_package_that_gives_too_few_is_named_with_the_causes(package):
         DataError, match=r"some gives 6 needles, wanted 10: of 14 functions 7 undocumented, 6 candidates"
     ):
         list(needles_pypi.collect(package))
-    with pytest.raises(DataError, match="language is 'cobol'; known: cpp, go"):
-        list(needles_pypi.collect(package, language="cobol"))
+    with pytest.raises(DataError, match="languages has 'cobol'; known: cpp, go"):
+        list(needles_pypi.collect(package, languages=["python", "cobol"]))
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_packages_of_another_language_are_read_the_same_way(tmp_path):
         text = f"import x from './lib'\n\n{said}export function {verb}Things(things) {{\n{body}}}\n"
         (own / f"{verb}.ts").write_text(text)
     (own / "lib.ts").write_text("export const x = 1\n")
-    draft = next(needles_pypi.collect(tmp_path / "raw", language="typescript", needles=6))
+    draft = next(needles_pypi.collect(tmp_path / "raw", languages=["javascript", "typescript"], needles=6))
     assert list(draft.shared["files"])[:2] == ["src/lib.ts", "src/collect.ts"]
     assert "The things" not in "".join(draft.shared["files"].values())
     for each in draft.problems["problem"].to_pylist():

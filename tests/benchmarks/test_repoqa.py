@@ -4,6 +4,7 @@ import needle_files
 import pytest
 
 from coderet.benchmarks import needles, repoqa, windows
+from coderet.benchmarks.answering import Document
 from coderet.benchmarks.answers import needles as sound
 from coderet.benchmarks.answers import repoqa_2024
 from coderet.corpora import released, store
@@ -30,11 +31,23 @@ def drafts(tmp_path, content=None, reading=SOUND, **settings):
     return list(reading.collect(tmp_path, **settings))
 
 
+def tokenizer(path, numbers) -> str:
+    """A tokenizer of words with these tokens."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    made = Tokenizer(models.WordLevel({"?": 0, **numbers}, unk_token="?"))
+    made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    made.save(str(path))
+    return str(path)
+
+
 @pytest.fixture
-def wording(monkeypatch):
-    """An instruction that is let pass for the published one."""
+def wording(monkeypatch, tmp_path):
+    """An instruction that is let pass for the published one, and a tokenizer with CodeLlama's own tokens."""
     monkeypatch.setattr(repoqa, "INSTRUCTION", repoqa.hashlib.sha256(b"Find it.").hexdigest())
-    return "Find it."
+    folder = tmp_path / "tokenizer"
+    folder.mkdir()
+    return {"instruction": "Find it.", "tokenizer": tokenizer(folder / "words.txt", windows.CODELLAMA)}
 
 
 def test_a_repository_is_a_dataset_of_all_its_functions(folder):
@@ -108,6 +121,42 @@ def test_what_an_answer_is_a_copy_of_is_told(folder):
     assert told("def f(): zero") != "" and told("lambda: 1") == "no function of the repository"
 
 
+def test_a_function_is_shown_as_it_is_laid_out_in_its_file_without_its_path(folder):
+    problem = problem_called(folder, "size")
+    repository = needles.of_shared(problem["shared"])
+    own, text = repository.ids[problem["needle"]], repository.texts[problem["needle"]]
+    assert text.startswith("def size(self):\n        def one(thing):\n            return 1\n        return")
+    parts = sound.prompt(problem, [Document(own, "src/a.py", text), Document("other", "x", "  1\n")], "chat")
+    size = "def size(self):\n    def one(thing):\n        return 1\n    return sum(map(one, self.things))"
+    assert parts.documents == (size, "  1")
+    assert "Path" not in parts.before + parts.after + parts.start
+    exported = needles.of_shared(problem_called(folder, "add", "typescript")["shared"])
+    assert exported.laid_out(0) == exported.texts[0]  # `export` stands before it
+
+
+def test_a_model_may_choose_a_line_of_path_and_name(folder):
+    problem, choosing = problem_called(folder, "walk"), sound.ANSWERING.showing("names")
+    repository = needles.of_shared(problem["shared"])
+    shown = [Document(own, "", "") for own in repository.ids]
+    parts = choosing.prompt(problem, shown, "chat")
+    assert "- src/a.py: walk" in parts.documents and len(parts.documents) == 5
+    assert parts.start == "- " and problem["description"].strip() in parts.after
+    assert "yield" not in parts.before + "".join(parts.documents) + parts.after
+
+    def chosen(completion: str) -> tuple[str, float]:
+        answer = choosing.read(problem, completion, "chat")
+        return answer.form, choosing.grade(problem, answer)["match@0.8"]
+
+    assert chosen("src/a.py: walk") == ("line", 1.0)
+    assert chosen("`src/a.py: walk`\nIt lists a folder.") == ("line", 1.0)
+    assert chosen("walk") == ("name", 1.0)
+    assert chosen("src/b.py: count") == ("line", 0.0)
+    assert chosen("src/b.py: walk") == ("no function", 0.0)  # no such place
+    assert chosen("  \n") == ("nothing", 0.0)
+    with pytest.raises(DataError, match="shows names, and these problems do not ask for one"):
+        repoqa_2024.ANSWERING.showing("names")
+
+
 def test_an_answer_of_a_megabyte_is_read(folder):
     problem = problem_called(folder, "walk")
     for text in ("def f():\n    return 1\n" * 50_000, "x" * 1_000_000, "(" * 1_000_000):
@@ -143,7 +192,7 @@ def test_needle_and_depth_are_apart_and_every_depth_is_taken_alike():
 
 
 def test_a_perfect_answer_fails_in_the_released_reading_where_its_file_is_not_ascii(tmp_path, wording):
-    draft = drafts(tmp_path, {"python": [needle_files.repository("python")]}, RELEASED, instruction=wording)[0]
+    draft = drafts(tmp_path, {"python": [needle_files.repository("python")]}, RELEASED, **wording)[0]
     problem = next(each for each in problems_of(draft) if "walk" in str(each["shared"]["functions"][each["needle"]]))
     repository = needles.of_shared(problem["shared"])
     shown = windows.as_released(repository, problem["needle"], 0.5, 4000, len)
@@ -157,7 +206,7 @@ def test_a_perfect_answer_fails_in_the_released_reading_where_its_file_is_not_as
 
 def test_the_released_reading_judges_the_first_function_against_the_needles_alone(tmp_path, wording):
     one = needle_files.repository("python", needles=["walk", "count"])
-    draft = drafts(tmp_path, {"python": [one]}, RELEASED, instruction=wording)[0]
+    draft = drafts(tmp_path, {"python": [one]}, RELEASED, **wording)[0]
     problem = problems_of(draft)[0]
     assert [each["depth"] for each in problems_of(draft)] == [0.25, 0.75]
 
@@ -172,7 +221,7 @@ def test_the_released_reading_judges_the_first_function_against_the_needles_alon
 
 def test_the_released_reading_loses_export_of_a_perfect_answer(tmp_path, wording):
     one = needle_files.repository("typescript", needles=["add"])
-    problem = problems_of(drafts(tmp_path, {"typescript": [one]}, RELEASED, instruction=wording)[0])[0]
+    problem = problems_of(drafts(tmp_path, {"typescript": [one]}, RELEASED, **wording)[0])[0]
     grades = repoqa_2024.grade(problem, repoqa_2024.read(problem, sound.reference(problem), "chat"))
     assert grades["match@0.8"] == 1.0 and grades["match@1.0"] == 0.0
 
@@ -186,7 +235,7 @@ def test_the_released_reading_loses_export_of_a_perfect_answer(tmp_path, wording
 )
 def test_needles_of_two_and_three_words_cannot_be_found_in_the_released_reading(tmp_path, wording, text, first):
     one = needle_files.repository("python", (f"{text}\n", "x = 1\n"))
-    problem = problems_of(drafts(tmp_path, {"python": [one]}, RELEASED, instruction=wording)[0])[0]
+    problem = problems_of(drafts(tmp_path, {"python": [one]}, RELEASED, **wording)[0])[0]
     answer = repoqa_2024.read(problem, f"```python\n{text}\n```", "chat")
     assert repoqa_2024.grade(problem, answer)["similarity"] == pytest.approx(first, abs=5e-6)
     assert sound.grade(problem, sound.read(problem, f"{text}\n", "chat"))["match@1.0"] == 1.0
@@ -197,9 +246,34 @@ def test_only_the_published_wording_may_call_itself_the_released_reading(tmp_pat
         drafts(tmp_path, None, RELEASED, instruction="Find it.")
 
 
+def test_only_codellamas_tokenizer_counts_in_the_released_reading(tmp_path, wording):
+    with pytest.raises(DataError, match="counts a window in tokens of CodeLlama-7b-Instruct: put the path"):
+        drafts(tmp_path, None, RELEASED, instruction=wording["instruction"])
+    with pytest.raises(DataError, match=r"there is no tokenizer nowhere\.json; wanted the path"):
+        drafts(tmp_path, None, RELEASED, **wording | {"tokenizer": "nowhere.json"})
+    other = tokenizer(tmp_path / "tokenizer" / "other.txt", {"▁<PRE>": 7})
+    with pytest.raises(DataError, match=r"other.txt has 2 tokens, and ▁<PRE> is number 7 of them, wanted 32007: it is"):
+        drafts(tmp_path, None, RELEASED, **wording | {"tokenizer": other})
+    assert drafts(tmp_path, None, SOUND, tokenizer=other)
+    (tmp_path / "tokenizer" / "other.txt").write_text("{")
+    with pytest.raises(DataError, match=r"is no whole tokenizer\.json"):
+        windows.counter.__wrapped__(other)
+
+
+def test_a_window_has_so_many_tokens_of_the_tokenizer_that_is_named(tmp_path, wording):
+    one = needle_files.repository("python", needles=["walk"])
+    for reading, answering in ((RELEASED, repoqa_2024), (SOUND, sound)):
+        problem = problems_of(drafts(tmp_path, {"python": [one]}, reading, **wording)[0])[0]
+        whole = len(sound.reference(problem).split())
+        for size in (whole + 4, 60):
+            found = answering.window(problem, size, lambda _: 10**6)
+            assert "def walk" in found.text or reading is RELEASED
+            assert len(found.text.split()) <= size + 1  # the line of a cut is not counted there
+
+
 def test_the_released_prompt_is_four_parts_without_anything_between(tmp_path, wording):
     one = needle_files.repository("python", needles=["walk"])
-    problem = problems_of(drafts(tmp_path, {"python": [one]}, RELEASED, instruction=wording)[0])[0]
+    problem = problems_of(drafts(tmp_path, {"python": [one]}, RELEASED, **wording)[0])[0]
     document = repoqa_2024.window(problem, 10_000, len)
     parts = repoqa_2024.prompt(problem, [document], "chat")
     described = f"\nFunction Description:{problem['description']}\n"

@@ -72,7 +72,7 @@ def test_two_sources_give_pairs_of_two_languages_and_examples_of_the_side_that_t
     raw = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     raw["benchmarks"] = {"mine": {"kind": "beir", "depth": 10, "source": ["file:beir"]}}
     raw["sources"] = {"packages": [], "javascript": []}
-    raw["grid"] |= {"sources": ["packages", "javascript"], "benchmarks": ["mine"], "answered": []}
+    raw["grid"] |= {"sources": ["packages", "javascript"], "benchmarks": ["mine"], "answered": [], "read": []}
     raw["mining"] |= {"languages": ["python", "javascript"], "examples": True, "valid_fraction": 0.3, "processes": 1}
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(raw), encoding="utf-8")
 

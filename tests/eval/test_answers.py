@@ -22,7 +22,8 @@ def made(real_data, tmp_path_factory):
     root = tmp_path_factory.mktemp("answers")
     raw = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     raw["code"] = str(ROOT)
-    raw["grid"] |= {"benchmarks": ["humaneval"], "contexts": ["none", "oracle"], "generators": ["extractive"]}
+    raw["grid"] |= {"benchmarks": ["humaneval"], "read": []}
+    raw["grid"] |= {"contexts": ["none", "oracle"], "generators": ["extractive"]}
     raw["scoring"]["resamples"] = 100
     (root / "params.yaml").write_text(yaml.safe_dump(raw), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
@@ -73,7 +74,7 @@ def test_every_step_is_kept(here):
 
 
 def test_the_report_lays_them_side_by_side(here):
-    read = reports.read_answers(["humaneval"], ["none", "oracle"], ["extractive"])
+    read = reports.read_answers([("humaneval", each, "extractive") for each in ("none", "oracle")])
     change = read.changes("humaneval-40", "humaneval")["oracle+extractive"]
     assert (len(change.gains), change.losses, change.value) == (40, (), 1.0) and change.p < 0.001
 

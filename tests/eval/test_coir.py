@@ -107,7 +107,7 @@ def write_params(root, model, names):
     raw["fusions"], raw["compare"]["baseline"] = {}, "tiny"
     raw["efficiency"] |= {"single_queries": 1, "warm_up": 0}
     raw["scoring"]["resamples"] = 10
-    raw["grid"] |= {"benchmarks": list(names), "answered": [], "trained": []}
+    raw["grid"] |= {"benchmarks": list(names), "answered": [], "read": [], "trained": []}
     raw["grid"] |= {"untrained": ["tiny"], "retrievers": ["tiny"]}
     raw["grid"] |= {"distilled": [], "teacher": "", "fusions": [], "tuned": [], "runs": ["tiny"]}
     (root / "params.yaml").write_text(yaml.safe_dump(raw), encoding="utf-8")

@@ -29,7 +29,7 @@ def root(tmp_path_factory):
     }
     grid = {"weight": [0.5, 0.25], "saturation": [2]}
     raw["fusions"] = {"hybrid": {"kind": "weighted", "members": ["words", "plain"], "tune": {"grid": grid}}}
-    raw["grid"] |= {"benchmarks": ["mine"], "answered": [], "trained": []}
+    raw["grid"] |= {"benchmarks": ["mine"], "answered": [], "read": [], "trained": []}
     raw["grid"] |= {"untrained": ["words", "plain"], "tuned": ["hybrid"]}
     raw["grid"] |= {"distilled": [], "teacher": ""}
     raw["grid"] |= {"retrievers": ["words", "plain"], "fusions": ["hybrid"], "runs": ["words", "plain", "hybrid"]}

@@ -57,7 +57,7 @@ def root(tmp_path_factory):
     tiny = {"kind": "cross-encoder", "fit": {"source": source}, "top": 3, "below": "keep", "max_tokens": 40}
     raw["rerankers"] = {"tiny": tiny}
     runs = ["plain", "learned", "both", "plain+tiny"]
-    raw["grid"] |= {"benchmarks": ["open"], "answered": [], "trained": []}
+    raw["grid"] |= {"benchmarks": ["open"], "answered": [], "read": [], "trained": []}
     raw["grid"] |= {"untrained": ["plain", "learned"], "runs": runs}
     raw["grid"] |= {"reranked": ["plain"], "rerankers": ["tiny"]}
     raw["efficiency"] = {"batch_queries": 64, "single_queries": 1, "warm_up": 0}

@@ -37,6 +37,7 @@ def project(tmp_path_factory):
     raw["grid"] |= {
         "benchmarks": ["mine"],
         "answered": [],
+        "read": [],
         "trained": [],
         "untrained": ["bm25"],
         "retrievers": ["bm25"],

@@ -52,10 +52,19 @@ def test_completions_stand_in_the_order_of_their_prompts_whatever_order_they_cam
 def test_what_is_kept_is_not_asked_for_again(tmp_path):
     complete(Echo(), PROMPTS, GREEDY, tmp_path)
     echo, tally = Echo(), Tally()
-    complete(echo, [*PROMPTS, Prompt("d")], GREEDY, tmp_path, tally=tally)
+    complete(echo, [*PROMPTS, Prompt("d")], GREEDY, tmp_path, tally=lambda _: tally)
     assert echo.asked == ["d"]
     assert (tally.kept, tally.made, tally.completion_tokens, tally.made_tokens) == (3, 1, 8, 2)
     assert tally.finishes == {"stop": 4}
+
+
+def test_a_completion_is_counted_where_its_prompt_belongs_and_an_equal_one_as_kept(tmp_path):
+    complete(Echo(), PROMPTS[:1], THREE, tmp_path)
+    first, second = Tally(), Tally()
+    prompts = [*PROMPTS[:2], PROMPTS[1], PROMPTS[2]]
+    complete(Echo(), prompts, THREE, tmp_path, tally=lambda place: first if place < 2 else second)
+    assert (first.kept, first.made, first.made_tokens, first.completion_tokens) == (3, 3, 6, 12)
+    assert (second.kept, second.made, second.made_tokens, second.completion_tokens) == (3, 3, 6, 12)
 
 
 def test_more_samples_are_added_to_those_that_are_there(tmp_path):

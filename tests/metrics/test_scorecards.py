@@ -1,30 +1,11 @@
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
 import pytest
+from small_runs import corpus, dataset, run
 
 from coderet.metrics import scorecards
-from coderet.records import Corpus, DataError, Dataset, Qrels, Queries, Run, documents_batch, qrels_table, queries_table
-
-
-def corpus(*ids: str, name: str = "c") -> Corpus:
-    ids = tuple(sorted(ids, reverse=True))
-    return Corpus(name, pa.Table.from_batches([documents_batch(ids, [""] * len(ids), ids)]))
-
-
-def dataset(documents: Corpus, queries: list[str], gold: dict[str, dict[str, float]]) -> Dataset:
-    flat = [(q, d, g) for q, grades in gold.items() for d, g in grades.items()]
-    qrels = qrels_table([q for q, _, _ in flat], [d for _, d, _ in flat], [g for _, _, g in flat])
-    return Dataset("d", documents, Queries(queries_table(queries, queries)), Qrels(qrels))
-
-
-def run(documents: Corpus, hits: dict[str, dict[str, float]], depth: int = 3) -> Run:
-    rows, scores = np.full((len(hits), depth), -1), np.zeros((len(hits), depth), np.float32)
-    for place, found in enumerate(hits.values()):
-        rows[place, : len(found)] = documents.rows_of(pa.array(list(found), pa.large_string()))
-        scores[place, : len(found)] = list(found.values())
-    return Run.of(documents, pa.array(list(hits), pa.large_string()), rows, scores)
+from coderet.records import DataError, Queries, queries_table
 
 
 def test_only_queries_with_a_relevant_document_are_in_the_mean():
@@ -226,3 +207,10 @@ def test_where_no_metric_is_asked_for_there_is_no_mean_and_no_error():
             0.95,
             0,
         )
+
+
+def test_a_part_of_a_scorecard_has_the_values_of_its_queries():
+    card = scorecards.of_problems(["a", "b", "c"], {"m": np.array([1.0, 0.5, 0.0])}, {"samples": 3})
+    part = scorecards.part(card, {"c", "a"})
+    assert part.query_ids.to_pylist() == ["a", "c"] and part.values["m"].tolist() == [1.0, 0.0]
+    assert len(scorecards.part(card, set()).query_ids) == 0

@@ -64,7 +64,7 @@ def write(root, context, solved, ids=tuple(f"p{n}" for n in range(8))):
 def read(root):
     for context, solved in SOLVED.items():
         write(root, context, solved)
-    return reports.read_answers(["solutions"], list(SOLVED), ["small"], root=root)
+    return reports.read_answers([("solutions", each, "small") for each in SOLVED], root=root)
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_verdicts_tokens_and_seconds_are_told(markdown):
 
 def test_without_answers_there_are_no_sections_and_what_is_missing_is_named(results, root):
     assert generation.sections(answers.Answers(), results) == []
-    read = reports.read_answers(["solutions"], ["none"], ["large"], root=root)
+    read = reports.read_answers([("solutions", "none", "large")], root=root)
     page = reports.as_markdown(reports.report(results, [], {}, "plain", answers=read))
     assert "eval/results/solutions/none+large/judge.json" in page.split("## Missing")[1]
 
@@ -124,7 +124,7 @@ def test_without_answers_there_are_no_sections_and_what_is_missing_is_named(resu
 def test_answers_to_other_problems_are_not_compared(root):
     write(root, "none", {0})
     write(root, "oracle", {0}, ids=tuple(f"q{n}" for n in range(8)))
-    read = reports.read_answers(["solutions"], ["none", "oracle"], ["small"], root=root)
+    read = reports.read_answers([("solutions", each, "small") for each in ("none", "oracle")], root=root)
     with pytest.raises(DataError, match="answered different problems"):
         read.changes("solutions-8", "solutions")
 

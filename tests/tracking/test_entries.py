@@ -60,6 +60,29 @@ def test_a_generator_with_a_context_tells_what_it_solves_by_set_of_problems():
     assert entry.identity != entries.of_answerer("bm25+small", spec, {"humaneval": changed}, {}).identity
 
 
+def test_needles_are_logged_over_all_repositories_and_by_what_is_known_of_them():
+    metrics = {"match@0.8": {"value": 0.5}, "similarity": {"value": 0.6}}
+    judged = {
+        "datasets": {"one:small": {"metrics": metrics}},
+        "all": metrics,
+        "groups": {"depth": {"0.3": {"metrics": metrics}}},
+        "inputs": "aa",
+    }
+    logged = entries.of_answerer("window+small", {}, {"needles": judged}, {}).metrics
+    assert logged == {
+        "needles/match@0.8": 0.5,
+        "needles/similarity": 0.6,
+        "needles/depth 0.3/match@0.8": 0.5,
+        "one:small/match@0.8": 0.5,
+        "one:small/similarity": 0.6,
+    }
+    score = {"all": {"mrr-expected": {"value": 0.4}}, "ranks": {"median": 4.0, "random": 50.0, "candidates": 100.0}}
+    assert entries.of_system("bm25", SPEC, {"needles": {"score": score}}).metrics == {
+        "needles/mrr-expected": 0.4,
+        "needles/median-rank": 4.0,
+    }
+
+
 def test_a_figure_that_changes_changes_the_identity_and_so_does_what_it_was_computed_from():
     before = entries.of_system("nbow", SPEC, RESULTS)
     assert before.identity == entries.of_system("nbow", SPEC, RESULTS).identity

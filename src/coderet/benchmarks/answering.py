@@ -6,9 +6,11 @@ answer what the sandbox runs, or `grade` scores it without running anything.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
+
+from coderet.records import DataError
 
 Problem = Mapping[str, Any]
 
@@ -104,6 +106,13 @@ class Answer(NamedTuple):
 Layout = Literal["chat", "base"]
 
 
+class Choosing(NamedTuple):
+    """As prompt and read of an Answering."""
+
+    prompt: Callable[[Problem, Sequence[Document], Layout], Parts]
+    read: Callable[[Problem, str, Layout], Answer]
+
+
 @dataclass(frozen=True)
 class Answering:
     """prompt(problem, documents, layout): layout is `chat` for models that follow instructions, `base` for those that
@@ -115,7 +124,9 @@ class Answering:
     Program. known: problems whose reference fails, by id, and why; weak: those whose tests an answer that does
     nothing passes. window: for contexts with `window`, what stands around the answer where it is to be found, in so
     many tokens, counted by a function of a text, comments `kept`, `removed` or `padded`. why: what became of an answer
-    that is graded, in words, kept as its detail.
+    that is graded, in words, kept as its detail. facts: of a problem and the context it was shown, texts that figures
+    are told by and numbers that are told beside them (`metrics.grouping`). choosing: how documents are asked for that
+    are shown by place and name alone, and how the answer, one of these, is read.
     """
 
     prompt: Callable[[Problem, Sequence[Document], Layout], Parts]
@@ -126,8 +137,19 @@ class Answering:
     negative: Callable[[Problem], str] | None = None
     window: Callable[[Problem, int, Callable[[str], int], str], Document] | None = None
     why: Callable[[Problem, Answer], str] | None = None
+    facts: Callable[[Problem, str], Mapping[str, str | float]] | None = None
+    choosing: "Choosing | None" = None
     metrics: tuple[str, ...] = ("pass@1",)
     environment: str = ""
     choices: Mapping[str, str] = field(default_factory=dict, compare=False)
     known: Mapping[str, str] = field(default_factory=dict, compare=False)
     weak: tuple[str, ...] = ()
+
+    def showing(self, shows: str) -> "Answering":
+        """This one where documents are shown by their `text`; where by their `names`, with what is said then. DataError
+        if nothing is."""
+        if shows == "text":
+            return self
+        if self.choosing is None:
+            raise DataError(f"a context shows {shows}, and these problems do not ask for one; wanted shows: text")
+        return replace(self, prompt=self.choosing.prompt, read=self.choosing.read)

@@ -49,15 +49,17 @@ def questions(
     *,
     window: int,
     budget: int,
+    relevant: Run | None = None,
 ) -> list[Question]:
     """Every problem with its context of run, in a window of so many tokens, at most budget of them for documents.
 
-    A context that is a window of its own, of problems that have one, is shown whole: DataError if it does not fit.
+    relevant: the judgements as a run, for contexts with distractors. A context that is a window of its own, of problems
+    that have one, is shown whole: DataError if it does not fit.
     """
     around = answering.window if taken.window else None
     shown: Iterable[Sequence[Document]]
     if around is None:
-        shown = contexts(dataset, run, problems, taken)
+        shown = contexts(dataset, run, problems, taken, relevant)
     else:
         shown = ([around(problem, taken.window, counter, taken.comments)] for problem in problems.contents)
     queries = problems.table["query_id"].to_pylist()

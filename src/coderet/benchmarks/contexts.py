@@ -2,7 +2,8 @@
 
 A run chooses, so a context is a run and what is taken of it: how many documents, whether the query's own canonical
 answer may be among them, and which part of a long one. Without hits there is no context; a run of the judgements is
-the oracle's (`none` and `oracle`, which are runs like any other).
+the oracle's; documents by lot, none of them relevant, tell what a context does that has nothing to say (`none`,
+`oracle` and `random`, which are runs like any other).
 
 Documents can be cut after the search. `first` keeps whole lines up to so many tokens from the beginning; the paper's
 rule loses a line that overflows and gives an empty chunk where the first line is too long, here neither is so. `best`
@@ -10,6 +11,7 @@ keeps the chunk that shares most with the query, rare words weighing more: the p
 reranker. Chunks before the search are a corpus of their own (`open_retrieval`), or the index's (`index.chunking`).
 """
 
+import hashlib
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -27,7 +29,8 @@ from coderet.params import REFERENCES
 from coderet.records import NO_HIT, Corpus, DataError, Dataset, Problems, Qrels, Queries, Run
 from coderet.words import code_words
 
-NONE, ORACLE = REFERENCES
+NONE, ORACLE, RANDOM = REFERENCES
+DRAWN = 100  # documents by lot a query
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,8 @@ class Taken:
     """What of a run becomes a context. chunk: which chunk of a document, where chunker cuts it. window: instead of
     documents, so many tokens around the answer where it stands, of problems that have a place (`Answering.window`).
     order: how those that fit stand in the prompt, best first (`rank`), best last (`reversed`), or as in their files.
-    comments: whether a window's are `kept`, `removed` or `padded`.
+    comments: whether a window's are `kept`, `removed` or `padded`. distractors: instead of the first documents the
+    relevant ones and so many hits that are not. shows: a document's `text`, or its place and name alone (`names`).
     """
 
     documents: int
@@ -45,6 +49,8 @@ class Taken:
     window: int = 0
     order: Order = "rank"
     comments: str = "kept"
+    distractors: int = 0
+    shows: Literal["text", "names"] = "text"
 
 
 def taken(
@@ -56,10 +62,22 @@ def taken(
     window: int = 0,
     order: str = "rank",
     comments: str = "kept",
+    distractors: int = 0,
+    shows: str = "text",
 ) -> Taken:
     """From an entry under contexts in params.yaml, its chunking checked."""
     cut = chunking.chunker(chunks, f"{where}.chunking") if chunks else None
-    return Taken(documents, cast(Any, withheld), cut, cast(Any, chunk), window, cast(Any, order), comments)
+    return Taken(
+        documents,
+        cast(Any, withheld),
+        cut,
+        cast(Any, chunk),
+        window,
+        cast(Any, order),
+        comments,
+        distractors,
+        cast(Any, shows),
+    )
 
 
 def without_hits(dataset: Dataset) -> Run:
@@ -80,6 +98,19 @@ def of_judgements(dataset: Dataset) -> Run:
     return Run.of(dataset.corpus, dataset.queries.ids, rows, scores)
 
 
+def by_lot(dataset: Dataset, seed: int) -> Run:
+    """The run of up to DRAWN documents a query, drawn by seed and query, none of them relevant to it."""
+    relevant = _rows_by_query(dataset.corpus, dataset.queries, dataset.qrels)
+    rows = np.full((len(relevant), min(DRAWN, max(1, len(dataset.corpus)))), NO_HIT)
+    for place, (query, own) in enumerate(zip(dataset.queries.ids.to_pylist(), relevant, strict=True)):
+        digest = hashlib.sha256(f"{seed}:{dataset.name}:{query}".encode()).digest()
+        order = np.random.default_rng(int.from_bytes(digest[:8], "big")).permutation(len(dataset.corpus))
+        drawn = order[~np.isin(order, [row for row, _ in own])][: rows.shape[1]]
+        rows[place, : len(drawn)] = drawn
+    scores = np.where(rows == NO_HIT, 0, -np.arange(rows.shape[1]))
+    return Run.of(dataset.corpus, dataset.queries.ids, rows, scores)
+
+
 def _rows_by_query(corpus: Corpus, queries: Queries, qrels: Qrels) -> list[list[tuple[int, float]]]:
     places = pc.index_in(qrels.table["query_id"], value_set=queries.ids.combine_chunks()).to_pylist()
     rows, grades = corpus.rows_of(qrels.table["document_id"]), qrels.table["grade"].to_pylist()
@@ -90,30 +121,53 @@ def _rows_by_query(corpus: Corpus, queries: Queries, qrels: Qrels) -> list[list[
     return found
 
 
-def contexts(dataset: Dataset, run: Run, problems: Problems, taken: Taken) -> list[list[Document]]:
-    """The documents of each problem, best first. DataError if the run does not answer a problem's query."""
-    places = {query: place for place, query in enumerate(run.query_ids.to_pylist())}
+def contexts(
+    dataset: Dataset, run: Run, problems: Problems, taken: Taken, relevant: Run | None = None
+) -> list[list[Document]]:
+    """The documents of each problem, best first. DataError if the run does not answer a problem's query.
+
+    relevant: the judgements as a run, for contexts with distractors; what is relevant comes first there.
+    """
     asked = problems.table["query_id"].to_pylist()
+    if taken.distractors:
+        if relevant is None:
+            raise DataError(f"distractors: {taken.distractors} wants the run {ORACLE!r} beside that of the context")
+        known = _hits(dataset, relevant, problems, asked)
+        others = _hits(dataset, run, problems, asked)
+        hits = [
+            [*own, *[row for row in rows if row not in own][: taken.distractors]]
+            for own, rows in zip(known, others, strict=True)
+        ]
+    else:
+        if taken.withheld == "out":
+            searched = pc.index_in(run.query_ids, value_set=dataset.queries.ids.combine_chunks())
+            run = run.without(dataset.queries.table["withheld"].take(searched))
+        hits = _hits(dataset, run, problems, asked, taken.documents)
+    texts = dict(zip(dataset.queries.ids.to_pylist(), dataset.queries.texts, strict=True))
+    documents = _documents(dataset.corpus, hits)
+    found = []
+    for query, rows in zip(asked, hits, strict=True):
+        context = [documents[row] for row in rows]
+        found.append(context if taken.chunker is None else _cut(context, texts[query].as_py(), taken))
+    return found
+
+
+def _hits(
+    dataset: Dataset, run: Run, problems: Problems, asked: Sequence[str], documents: int | None = None
+) -> list[list[int]]:
+    """The rows of the first so many hits of every query that is asked."""
+    places = {query: place for place, query in enumerate(run.query_ids.to_pylist())}
     if missing := [query for query in asked if query not in places]:
         raise DataError(
             f"the run on {dataset.name} lacks {len(missing)} queries of {problems.name}, {missing[0]!r} among them; "
             "search again"
         )
-    if taken.withheld == "out":
-        searched = pc.index_in(run.query_ids, value_set=dataset.queries.ids.combine_chunks())
-        run = run.without(dataset.queries.table["withheld"].take(searched))
-    hits = run.rows[[places[query] for query in asked], : taken.documents]
-    texts = dict(zip(dataset.queries.ids.to_pylist(), dataset.queries.texts, strict=True))
-    documents = _documents(dataset.corpus, hits)
-    found = []
-    for query, rows in zip(asked, hits.tolist(), strict=True):
-        context = [documents[row] for row in rows if row != NO_HIT]
-        found.append(context if taken.chunker is None else _cut(context, texts[query].as_py(), taken))
-    return found
+    found = run.rows[[places[query] for query in asked], :documents].tolist()
+    return [[row for row in rows if row != NO_HIT] for rows in found]
 
 
-def _documents(corpus: Corpus, rows: np.ndarray) -> dict[int, Document]:
-    wanted = sorted({int(row) for row in rows.ravel() if row != NO_HIT})
+def _documents(corpus: Corpus, hits: Sequence[Sequence[int]]) -> dict[int, Document]:
+    wanted = sorted({row for rows in hits for row in rows})
     columns = corpus.table.take(wanted).to_pydict() if wanted else {"id": [], "title": [], "text": []}
     fields = zip(wanted, columns["id"], columns["title"], columns["text"], strict=True)
     return {row: Document(own, title or "", text) for row, own, title, text in fields}

@@ -47,13 +47,17 @@ class Judged:
 
 
 class Asked(NamedTuple):
-    """What was asked and what came back: ids and problems, the completions of each, and a prompt a problem."""
+    """What was asked and what came back: ids and problems, the completions of each, and a prompt a problem.
+
+    shows: what of documents was shown, as of a context.
+    """
 
     ids: list[str]
     problems: list[Problem]
     prompts: list[dict[str, Any]]
     completed: list[Completed]
     layout: Layout
+    shows: str = "text"
 
 
 def asked(problems: Problems, folder: Path) -> Asked:
@@ -70,7 +74,9 @@ def asked(problems: Problems, folder: Path) -> Asked:
         own = place[each["problem_id"]]
         text = closed(each["text"], each["stop"], prompts[own]["start"])
         completed.append(Completed(own, each["sample"], text))
-    return Asked(ids, [contents[own] for own in ids], prompts, completed, answered.settings(path)["layout"])
+    settings = answered.settings(path)
+    shows = settings.get("context", {}).get("shows", "text")
+    return Asked(ids, [contents[own] for own in ids], prompts, completed, settings["layout"], shows)
 
 
 def judge(
@@ -155,6 +161,26 @@ def rows(answering: Answering, asked: Asked, judged: Iterable[Judged]) -> list[d
         }
         for each in judged
     ]
+
+
+def facts(answering: Answering, asked: Asked) -> list[Mapping[str, str | float]]:
+    """What figures are told by, of every problem; of a benchmark that says nothing, nothing."""
+    if answering.facts is None:
+        return [{} for _ in asked.ids]
+    return [
+        answering.facts(problem, prompt["context"])
+        for problem, prompt in zip(asked.problems, asked.prompts, strict=True)
+    ]
+
+
+def told_apart(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """The problems of the rows of SAMPLES, by whether their context held the whole answer, all its lines (`held`), or
+    not (`lacking`); `unknown` where there is no answer to compare with, or no line in it that tells."""
+    found: dict[str, dict[str, None]] = {"held": {}, "lacking": {}, "unknown": {}}
+    for row in rows:
+        kind = "unknown" if row["leak"] is None else "held" if row["leak"] == 1 else "lacking"
+        found[kind][row["problem_id"]] = None
+    return {kind: list(ids) for kind, ids in found.items()}
 
 
 def tally(judged: Sequence[Judged]) -> dict[str, dict[str, int]]:

@@ -11,18 +11,36 @@ line feed, ends exclusive.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from coderet.corpora import syntax
 from coderet.records import DataError, Draft, documents_batch, problems_table, qrels_table, queries_table
 
-METRICS = ("mrr", "recall@1", "recall@3", "recall@5", "recall@10", "recall@20", "recall@50", "ndcg@10")
+CUTOFFS = (1, 3, 5, 10, 20, 50)
+BUDGETS = (1024, 2048, 4096, 8192, 16384)
+METRICS = (
+    "mrr-expected",
+    *(f"recall@{cutoff}-expected" for cutoff in CUTOFFS),
+    "ndcg@10-expected",
+    "relative-rank",
+    *(f"budget-recall@{tokens}" for tokens in BUDGETS),
+)
+GAUGED = ("mrr-expected", "recall@1-expected", "recall@10-expected")
+LENIENT = tuple(name.replace("recall@", "hit@") if name.startswith("recall@") else name for name in METRICS)
+"""The same where several functions count as the needle, and one of them is enough."""
 NESTED_OVERLAP = 0.5  # of the bytes of the one around, from which the one within counts as found, too
+
+
+Candidates = Literal["repository", "needles", "window", "language"]
+"""What a needle is looked for among: all functions of its repository, the needles, those that stand whole in a window
+around it, or all functions of its language."""
 
 
 class Span(NamedTuple):
@@ -103,6 +121,18 @@ class Repository:
             found.append(own)
         return found
 
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Functions by their ids."""
+        return {own: place for place, own in enumerate(self.ids)}
+
+    def laid_out(self, function: int) -> str:
+        """A function's text with its lines indented as in its file, less the indentation that all of them have."""
+        path, start, *_ = self.functions[function]
+        line = self.contents[path].rfind(b"\n", 0, start) + 1
+        before = self.contents[path][line:start].decode()
+        return self.texts[function] if before.strip() else textwrap.dedent(before + self.texts[function])
+
     def copies(self, function: int) -> list[int]:
         """Every function with the text of this one, white space aside; itself among them."""
         return self._by_text[_squeezed(self.texts[function])]
@@ -124,6 +154,9 @@ class Repository:
             if nested and shared >= NESTED_OVERLAP * max(own.end - own.start, each.end - each.start):
                 found.append(place)
         return found
+
+
+Among = Callable[[Repository, int, float], Collection[int]]
 
 
 def _squeezed(text: str) -> str:
@@ -148,34 +181,52 @@ def draft(
     posed: str = "",
     sample: int | None = None,
     extra: Mapping[str, Any] | None = None,
+    among: Among | None = None,
 ) -> Draft:
     """The dataset of a repository and its problems.
 
     gold: whether functions that hold a needle or lie in it, half of the bytes being both's, count as found. depths: at
     how many places of a window each needle is asked for. posed and sample: a name for the problems, and how many
-    needles are asked for, if not all. extra: further fields that all problems share.
+    needles are asked for, if not all. extra: further fields that all problems share. among: of a repository, a needle's
+    function and its depth, the functions that it is looked for among, by default all; every place of a needle is then a
+    query of its own, which may hit no other.
     """
     name, needles = repository.name, repository.needles
     if not needles:
         raise DataError(f"{name} has no needles; take it out of the file, or choose some")
     ids = [f"{name}/{place}" for place in range(len(needles))]
     wanted = [_gold(repository, needle.function, gold) for needle in needles]
-    judged = [(own, repository.ids[each]) for own, places in zip(ids, wanted, strict=True) for each in places]
     asked = _sample(ids, sample, seed)
     places = depth_design(len(needles), depths, seed, name)
-    problems = [
+    every = [
         (ids[place] if depths == 1 else f"{ids[place]}@{depth:.3f}", place, depth)
-        for place in asked
+        for place in range(len(needles))
         for depth in places[place]
+    ]
+    problems = [each for each in every if each[1] in asked]
+    everything: Collection[int] = range(len(repository.functions))
+    queries = [(own, needle, everything) for own, needle in zip(ids, needles, strict=True)]
+    if among is not None:
+        queries = [(own, needles[n], among(repository, needles[n].function, depth)) for own, n, depth in every]
+    golds = dict(zip(needles, wanted, strict=True))
+    judged = [
+        (own, repository.ids[place])
+        for own, needle, candidates in queries
+        for place in golds[needle]
+        if place in candidates
     ]
     return Draft(
         name,
         [documents_batch(repository.ids, [each.path for each in repository.functions], repository.texts)],
-        queries_table(ids, [each.description for each in needles]),
+        queries_table(
+            [own for own, *_ in queries],
+            [needle.description for _, needle, _ in queries],
+            [_others(repository, candidates) for *_, candidates in queries],
+        ),
         qrels_table([query for query, _ in judged], [document for _, document in judged]),
         problems=problems_table(
             [own for own, _, _ in problems],
-            [ids[place] for _, place, _ in problems],
+            [ids[place] if among is None else own for own, place, _ in problems],
             [
                 {
                     "needle": needles[place].function,
@@ -186,9 +237,50 @@ def draft(
                 for _, place, depth in problems
             ],
         ),
+        metrics=LENIENT if gold == "lenient" else (),
         posed=posed and f"{name}:{posed}",
         shared=shared(repository) | dict(extra or {}),
     )
+
+
+def _others(repository: Repository, candidates: Collection[int]) -> list[str]:
+    """The documents that are no candidates."""
+    if len(candidates) == len(repository.functions):
+        return []
+    return [own for place, own in enumerate(repository.ids) if place not in candidates]
+
+
+def across(drafts: Sequence[Draft]) -> Iterator[Draft]:
+    """The same datasets, each needle looked for among the functions of all repositories of its language.
+
+    A document is called `<repository>/<id>`; functions of equal text are relevant in every repository. The first draft
+    of a language brings the corpus, which the others name.
+    """
+    by_language: dict[str, list[Draft]] = {}
+    for draft in drafts:
+        assert draft.shared is not None
+        by_language.setdefault(draft.shared["language"], []).append(draft)
+    for same in by_language.values():
+        batches = [[_within(batch, draft.name) for batch in draft.documents] for draft in same]
+        named: dict[str, list[str]] = {}
+        texts: dict[str, str] = {}
+        for batch in (each for own in batches for each in own):
+            for own, text in zip(batch["id"].to_pylist(), batch["text"].to_pylist(), strict=True):
+                texts[own] = _squeezed(text)
+                named.setdefault(texts[own], []).append(own)
+        for draft in same:
+            judged: dict[tuple[str, str], None] = {}
+            for row in draft.qrels.to_pylist():
+                equal = named[texts[f"{draft.name}/{row['document_id']}"]]
+                judged |= dict.fromkeys((row["query_id"], each) for each in equal)
+            qrels = qrels_table([query for query, _ in judged], [document for _, document in judged])
+            whole = [batch for own in batches for batch in own]
+            yield draft._replace(documents=whole if draft is same[0] else same[0].name, qrels=qrels)
+
+
+def _within(batch: pa.RecordBatch, name: str) -> pa.RecordBatch:
+    ids = [f"{name}/{own}" for own in batch["id"].to_pylist()]
+    return documents_batch(ids, batch["title"].to_pylist(), batch["text"].to_pylist())
 
 
 def _gold(repository: Repository, function: int, gold: str) -> list[int]:

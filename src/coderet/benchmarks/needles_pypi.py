@@ -15,14 +15,16 @@ How hard they are the scores say: those of bm25, and the chance level beside eve
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
-from coderet.benchmarks.needles import METRICS, Needle, Repository, Span, draft, spans
+from coderet.benchmarks.candidates import among, drafted
+from coderet.benchmarks.needles import GAUGED, METRICS, Candidates, Needle, Repository, Span, draft, spans
 from coderet.corpora import archives, mining, syntax
 from coderet.corpora.dependency_order import dependency_order
 from coderet.corpora.describing import description
@@ -45,32 +47,45 @@ class _Candidate:
 def collect(
     folder: Path,
     *,
-    language: str = "python",
+    languages: Sequence[str] = ("python",),
     needles: int = 10,
     posed: int = 0,
     depths: int = 1,
     gold: Literal["strict", "lenient"] = "strict",
     ignore_comments: bool = False,
+    candidates: Candidates = "repository",
+    window: int = 0,
     seed: int = 13,
 ) -> Iterator[Draft]:
-    """One dataset a package.
+    """One dataset a package, in the first of languages that it has functions of.
 
     needles: how many each gives. posed: how many of them are put to generators, a fixed sample, whose set of problems
     is then called `<package>:small`; 0 for all. depths, gold: as in `needles.draft`. ignore_comments: whether answers
-    are compared without them.
+    are compared without them. candidates, window: among which functions a needle is looked for (`candidates.py`).
     """
-    if language not in syntax.LANGUAGES:
-        raise DataError(f"language is {language!r}; known: {', '.join(sorted(syntax.LANGUAGES))}")
-    for name, path in mining.repositories(folder).items():
-        found = repository(name, path, language, needles, seed)
-        small, sample = (SMALL, posed) if posed else ("", None)
-        extra = {"ignore_comments": ignore_comments}
-        yield draft(found, depths=depths, gold=gold, seed=seed, posed=small, sample=sample, extra=extra)
+    if unknown := [each for each in languages if each not in syntax.LANGUAGES]:
+        raise DataError(f"languages has {unknown[0]!r}; known: {', '.join(sorted(syntax.LANGUAGES))}")
+    small, sample = (SMALL, posed) if posed else ("", None)
+    made = partial(
+        draft,
+        depths=depths,
+        gold=gold,
+        seed=seed,
+        posed=small,
+        sample=sample,
+        extra={"ignore_comments": ignore_comments},
+        among=among(candidates, window),
+    )
+    found = mining.repositories(folder).items()
+    yield from drafted((made(repository(name, path, languages, needles, seed)) for name, path in found), candidates)
 
 
-def repository(name: str, path: Path, language: str, wanted: int, seed: int) -> Repository:
+def repository(name: str, path: Path, languages: Sequence[str], wanted: int, seed: int) -> Repository:
     """A package with so many needles; DataError if it gives fewer."""
-    read = dict(_sources(path, language))
+    for language in languages:
+        read = dict(_sources(path, language))
+        if any(spans(each, source.utf8.decode(), language) for each, source in read.items()):
+            break  # declarations alone, as they lie beside JavaScript, are no functions
     plain = {each: undocumented(source, language) for each, source in read.items()}
     order = dependency_order(file_imports(plain, language))
     files = {each: plain[each] for each in order}
@@ -178,11 +193,13 @@ def _drawn(candidates: Sequence[_Candidate], size: int, wanted: int, seed: str) 
     return sorted(sorted(bins.values(), key=lottery)[:wanted], key=lambda each: each.offset)
 
 
-BENCHMARK = Benchmark(
+PYPI = Benchmark(
     name="needles-pypi",
     collect=collect,
     metrics=METRICS,
     mean="datasets",
+    resampled="datasets",
+    gauged=GAUGED,
     licence="of each package, see params.yaml",
     source="packages of PyPI, pinned by hash",
     choices={
@@ -195,4 +212,10 @@ BENCHMARK = Benchmark(
     documents="functions, a corpus a package",
     defects=("Descriptions are as good as the package's documentation; some say little.",),
     answering="coderet.benchmarks.answers.needles:ANSWERING",
+)
+NPM = replace(
+    PYPI,
+    name="needles-npm",
+    source="packages of npm, pinned by hash",
+    choices={**PYPI.choices, "language": "the first of languages that a package has functions of"},
 )

@@ -11,7 +11,8 @@ Two readings of it:
   on the function in them that is meant (`answers/needles.py`), depth and needle are apart (`needles.depth_design`);
 - `repoqa-2024` is the released one with its faults (`answers/repoqa_2024.py`): the i-th needle stands in the i-th part
   of its window, an answer is compared with the ten needles alone, as whole lines, and the first function in it counts.
-  The instruction is a setting, and only the published wording, told by its SHA-256, is taken.
+  The instruction and the tokenizer are settings, and only the published wording, told by its SHA-256, and
+  CodeLlama's tokenizer, told by its tokens, are taken.
 
 What is missing in a file is told by name. A path in `dependency` without content is left out and counted, files that
 nothing names come last, by path.
@@ -26,10 +27,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from coderet.benchmarks import needles
-from coderet.benchmarks.needles import METRICS, Needle, Repository, Span
+from coderet.benchmarks import needles, windows
+from coderet.benchmarks.candidates import among, drafted
+from coderet.benchmarks.needles import GAUGED, METRICS, Candidates, Needle, Repository, Span
 from coderet.corpora.dependency_order import dependency_order
-from coderet.records import Benchmark, DataError, Draft, Released
+from coderet.records import Benchmark, DataError, Draft, Published, Released
 
 LANGUAGES = ("python", "cpp", "java", "typescript", "rust", "go")
 LEADERBOARD, LATEST = "2024-04-20", "2024-06-23"
@@ -55,15 +57,21 @@ class Reading:
         gold: Literal["strict", "lenient"] = "strict",
         depths: int = 1,
         ignore_comments: bool = False,
+        candidates: Candidates = "repository",
+        window: int = 0,
         seed: int = 13,
         sha256: str = "",
         instruction: str = "",
+        tokenizer: str = "",
     ) -> Iterator[Draft]:
         """One dataset a repository, called `<language>-<owner>-<name>`.
 
         languages: those that the file lacks are left out. gold, depths, seed: as in `needles.draft`. ignore_comments:
         whether `repoqa` compares answers without them. sha256: of the unpacked file; DataError if it is another one.
-        instruction: what is asked, our own words if empty, which `repoqa-2024` does not take.
+        candidates, window: among which functions a needle is looked for (`candidates.py`).
+        instruction: what is asked, our own words if empty, which `repoqa-2024` does not take. tokenizer: the
+        tokenizer.json whose tokens a window has so many of, the generator's own if empty, which `repoqa-2024` does not
+        take either.
         """
         if self.released and hashlib.sha256(instruction.encode()).hexdigest() != INSTRUCTION:
             raise DataError(
@@ -74,16 +82,30 @@ class Reading:
             )
         if unknown := [each for each in languages if each not in LANGUAGES]:
             raise DataError(f"languages has {unknown[0]!r}; RepoQA has {', '.join(LANGUAGES)}")
-        extra = {"instruction": instruction, "ignore_comments": ignore_comments}
+        if self.released and not tokenizer:
+            raise DataError(
+                "repoqa-2024 counts a window in tokens of CodeLlama-7b-Instruct: put the path of its tokenizer.json "
+                "into benchmarks.<name>.tokenizer, or take kind: repoqa, which counts the generator's own"
+            )
+        if tokenizer:
+            windows.counter(tokenizer, codellama=self.released)  # is read now, so that nothing fails later
+        extra = {"instruction": instruction, "ignore_comments": ignore_comments, "tokenizer": tokenizer}
         content = read(folder, sha256)
         chosen = [each for each in languages if content.get(each)]
         if not chosen:
             raise DataError(f"{folder} has {', '.join(content) or 'no language'}; wanted one of {', '.join(languages)}")
-        for language in chosen:
-            for each in content[language]:
-                repository = repository_of(each, language)
-                draft = needles.draft(repository, gold=gold, depths=depths, seed=seed, extra=extra)
-                yield _tied(draft, each, repository) if self.released else draft
+        if self.released and candidates == "window":
+            raise DataError("repoqa-2024 has windows of its own; take kind: repoqa for candidates: window")
+        within = among(candidates, window)
+
+        def drafts() -> Iterator[Draft]:
+            for language in chosen:
+                for each in content[language]:
+                    repository = repository_of(each, language)
+                    draft = needles.draft(repository, gold=gold, depths=depths, seed=seed, extra=extra, among=within)
+                    yield _tied(draft, each, repository) if self.released else draft
+
+        yield from drafted(drafts(), candidates)
 
 
 def read(folder: Path, sha256: str = "") -> dict[str, Any]:
@@ -178,12 +200,20 @@ _DEFECTS = (
 )
 
 
-def _benchmark(name: str, reading: Reading, version: str, answering: str, choices: Mapping[str, str]) -> Benchmark:
+_WINDOWS = "they are of windows of 16,384 tokens of CodeLlama's tokenizer, five languages without go"
+_SOUND = f"{_WINDOWS}, and of the released judging: ten needles, the first function, whole lines"
+
+
+def _benchmark(
+    name: str, reading: Reading, version: str, answering: str, differs: str, choices: Mapping[str, str]
+) -> Benchmark:
     return Benchmark(
         name=name,
         collect=reading.collect,
         metrics=METRICS,
         mean="datasets",
+        resampled="datasets",
+        gauged=GAUGED,
         licence="Apache-2.0; code: of each repository",
         source="the release of evalplus/repoqa",
         files=(_file(version),),
@@ -191,6 +221,7 @@ def _benchmark(name: str, reading: Reading, version: str, answering: str, choice
         queries="500 descriptions of 50 repositories; 600 of 60 with go",
         documents="functions, a corpus a repository",
         defects=_DEFECTS,
+        published=Published("repoqa", "16384", differs),
         answering=answering,
     )
 
@@ -201,6 +232,7 @@ BENCHMARKS = {
         Reading(released=False),
         LATEST,
         "coderet.benchmarks.answers.needles:ANSWERING",
+        _SOUND,
         {"answers": "the function that is meant, against all functions of the repository"},
     ),
     "repoqa-2024": _benchmark(
@@ -208,6 +240,7 @@ BENCHMARKS = {
         Reading(released=True),
         LEADERBOARD,
         "coderet.benchmarks.answers.repoqa_2024:ANSWERING",
+        _WINDOWS,
         {"answers": "the first function, against the ten needles, as whole lines"},
     ),
 }

@@ -18,7 +18,9 @@ what they took is filled by lines of numbers at its two ends, so that the needle
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
+from pathlib import Path
 from typing import Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -29,18 +31,23 @@ from coderet.records import DataError
 MARKS = {"python": "#", "ruby": "#"}
 """What a comment of one line begins with, where it is not `//`."""
 
+CODELLAMA = {"▁<PRE>": 32007, "▁<SUF>": 32008, "▁<MID>": 32009, "▁<EOT>": 32010}
+"""The tokens that CodeLlama's vocabulary of 32,016 has beyond Llama 2's, by which it is told."""
+
 CUT = "..."
 Count = Callable[[str], int]
 Comments = Literal["kept", "removed", "padded"]
 
 
 class Window(NamedTuple):
-    """prefix, needle and suffix make the text; tokens: those of the three, by lines."""
+    """prefix, needle and suffix make the text; tokens: those of the three, by lines. lines: of the repository's, where
+    it begins and ends, exclusive; nothing is said of a released one."""
 
     prefix: str
     needle: str
     suffix: str
     tokens: tuple[int, int, int]
+    lines: tuple[int, int] = (0, 0)
 
     @property
     def text(self) -> str:
@@ -51,6 +58,26 @@ class Window(NamedTuple):
         """Where the needle's middle is, from 0 to 1."""
         before, own, _ = self.tokens
         return (before + own / 2) / sum(self.tokens)
+
+
+@lru_cache(maxsize=4)
+def counter(tokenizer: str, codellama: bool = False) -> Count:
+    """What counts the tokens of a text, by a tokenizer.json; DataError if it cannot be read, or is not CodeLlama's
+    where that is wanted."""
+    from tokenizers import Tokenizer
+
+    if not Path(tokenizer).is_file():
+        raise DataError(f"there is no tokenizer {tokenizer}; wanted the path of a tokenizer.json")
+    try:
+        read = Tokenizer.from_file(tokenizer)
+    except Exception as error:  # tokenizers raises nothing narrower
+        raise DataError(f"{tokenizer} is no whole tokenizer.json: {error}") from None
+    if codellama and (lacking := [each for each, own in CODELLAMA.items() if read.token_to_id(each) != own]):
+        raise DataError(
+            f"{tokenizer} has {read.get_vocab_size():,} tokens, and {lacking[0]} is number "
+            f"{read.token_to_id(lacking[0])} of them, wanted {CODELLAMA[lacking[0]]}: it is not CodeLlama-7b-Instruct's"
+        )
+    return lambda text: len(read.encode(text, add_special_tokens=False).ids)
 
 
 def header(path: str, language: str) -> str:
@@ -136,8 +163,18 @@ def window(
             "".join(plain.lines[first:end]),
             "".join([*plain.lines[end:stop], *ends[1]]),
             (upper + sum(map(count, ends[0])), own, below + sum(map(count, ends[1]))),
+            (start, stop),
         )
-    return Window("".join(prefix), "".join(counted.lines[first:end]), "".join(counted.lines[end:stop]), tokens)
+    needle, suffix = (counted.lines[slice(*each)] for each in ((first, end), (end, stop)))
+    return Window("".join(prefix), "".join(needle), "".join(suffix), tokens, (start, stop))
+
+
+def inside(repository: Repository, function: int, depth: float, size: int, count: Count) -> list[int]:
+    """The functions that stand whole in the window around one."""
+    counted = _counted(repository, count, True)
+    start, stop = window(repository, function, depth, size, count).lines
+    places = (counted.place(repository, span) for span in repository.functions)
+    return [place for place, (first, end) in enumerate(places) if start <= first and end <= stop]
 
 
 def _padding(tokens: int, repository: Repository, count: Count) -> list[str]:

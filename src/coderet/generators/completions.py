@@ -35,6 +35,14 @@ class Tally:
     made_tokens: int = 0
     finishes: dict[str, int] = field(default_factory=dict)
 
+    def count(self, completion: Completion, made: bool) -> None:
+        self.kept += not made
+        self.made += made
+        self.made_tokens += completion.completion_tokens if made else 0
+        self.prompt_tokens += completion.prompt_tokens
+        self.completion_tokens += completion.completion_tokens
+        self.finishes[completion.finish] = self.finishes.get(completion.finish, 0) + 1
+
 
 class Store:
     """The completions of one generator, in a file in folder."""
@@ -91,15 +99,15 @@ def complete(
     sampling: Sampling,
     folder: Path,
     progress: str | None = None,
-    tally: Tally | None = None,
+    tally: Callable[[int], Tally] | None = None,
     name: Callable[[int], str] = str,
 ) -> list[list[Completion]]:
     """The completions of each prompt, sampling.samples of them, from what is kept in folder and else from generator.
 
-    Prompts that are equal are asked for once. name tells which prompt is at a place. DataError, once all others are
-    kept, if some have none. Errors of the generator pass through; what came before is kept.
+    Prompts that are equal are asked for once. tally: where the prompt at a place is counted. name tells which prompt is
+    at a place. DataError, once all others are kept, if some have none. Errors of the generator pass through; what came
+    before is kept.
     """
-    tally = tally or Tally()
     store = Store(folder, generator.identity)
     samples = [each._replace(sample=sample) for each in prompts for sample in range(sampling.samples)]
     keys = [each.key(sampling) for each in samples]
@@ -119,16 +127,12 @@ def complete(
                 unanswered[asked[made.place]] = made.error
                 continue
             del unanswered[asked[made.place]]
-            tally.made += 1
-            tally.made_tokens += made.completion_tokens
     if unanswered:
         _refuse(unanswered, keys, store.path, lambda place: name(place // sampling.samples))
-    tally.kept += len(keys) - len(asked)
     found = [*_found(store, keys, sampling.samples)]
-    for each in found:
-        tally.prompt_tokens += each.prompt_tokens
-        tally.completion_tokens += each.completion_tokens
-        tally.finishes[each.finish] = tally.finishes.get(each.finish, 0) + 1
+    if tally:
+        for place, (key, each) in enumerate(zip(keys, found, strict=True)):
+            tally(place // sampling.samples).count(each, made=todo.pop(key, None) is not None)
     return [found[start : start + sampling.samples] for start in range(0, len(found), sampling.samples)]
 
 

@@ -23,7 +23,7 @@ from transformers import AutoModelForCausalLM
 from transformers.utils import logging as transformers_logging
 
 from coderet.corpora import sources
-from coderet.generators import drawing, model_folder, slots
+from coderet.generators import drawing, model_folder, slots, stretching
 from coderet.generators.base import Completion, Layout, Prompt, parted
 from coderet.generators.sampling import Sampling
 from coderet.generators.wording import Worded, Wording
@@ -45,7 +45,8 @@ class Local(Worded):
     window: tokens of prompt and completion together, None for what the model has. precision: fp32, bf16, or auto, which
     is bf16 where the processor computes in it and fp32 elsewhere. batch: prompts that are written at once, None for 32
     on a processor and 128 on a graphics processor; fewer where their keys and values would need more than
-    cache_gigabytes.
+    cache_gigabytes. rope: how rotary positions are stretched, as transformers has it, such as
+    `{rope_type: yarn, factor: 4.0}`; the window is then that of the model times factor.
     """
 
     def __init__(
@@ -57,12 +58,14 @@ class Local(Worded):
         precision: Literal["auto", "fp32", "bf16"] = "auto",
         batch: int | None = None,
         cache_gigabytes: float | None = None,
+        rope: Mapping[str, Any] | None = None,
     ) -> None:
         self._folder = folder
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
         self._dtype = computing_type(precision, self._device)
         self._wording = Wording(folder, layout)
-        self._model = _open(folder, self._dtype).to(self._device)
+        self._rope = stretching.checked(rope)
+        self._model = _open(folder, self._dtype, self._rope).to(self._device)
         self.layout = self._wording.layout
         self.window = _window(self._model.config, window)
         self._batch = BATCH[self._device] if batch is None else batch
@@ -91,7 +94,8 @@ class Local(Worded):
     @cached_property
     def identity(self) -> str:
         """Of the model's files, the layout, and the precision and kind of device that compute."""
-        facts = ["local", sources.digest(self._folder), self.layout, str(self._dtype), self._device]
+        facts: list[Any] = ["local", sources.digest(self._folder), self.layout, str(self._dtype), self._device]
+        facts += [self._rope] if self._rope else []
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
     @property
@@ -152,14 +156,15 @@ class Local(Worded):
         )
 
 
-def _open(folder: Path, dtype: torch.dtype) -> Any:
+def _open(folder: Path, dtype: torch.dtype, rope: Mapping[str, Any] = {}) -> Any:
     """The model in folder; DataError unless it is whole and of a kind that is written with here."""
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     if not folder.is_dir():
         raise DataError(f"there is no model folder {folder}; prepare the generator again")
     try:
+        settings = {"config": stretching.stretched(folder, rope)} if rope else {}
         opened: Any = AutoModelForCausalLM.from_pretrained(
-            folder, dtype=dtype, local_files_only=True, attn_implementation="sdpa", output_loading_info=True
+            folder, dtype=dtype, local_files_only=True, attn_implementation="sdpa", output_loading_info=True, **settings
         )
     except Exception as error:  # transformers raises whatever a broken file makes of itself
         raise DataError(

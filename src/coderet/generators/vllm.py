@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from coderet.corpora import sources
+from coderet.generators import stretching
 from coderet.generators.base import Completion, Layout, Prompt, parted
 from coderet.generators.sampling import Sampling
 from coderet.generators.wording import Worded, Wording
@@ -28,7 +29,7 @@ class Vllm(Worded):
 
     layout, window: as of `local`. precision: of vLLM's names; auto is the model's own. parallel: GPUs that share the
     model. memory: share of a GPU's memory. prefix_caching: equal beginnings of prompts are read once. eager: no graphs
-    are captured, which starts sooner and runs slower.
+    are captured, which starts sooner and runs slower. rope: as of `local`, `dynamic` too.
     """
 
     def __init__(
@@ -43,7 +44,9 @@ class Vllm(Worded):
         memory: float = 0.9,
         prefix_caching: bool = True,
         eager: bool = False,
+        rope: Mapping[str, Any] | None = None,
     ) -> None:
+        scaling = stretching.checked(rope, (*stretching.KINDS, "dynamic"))
         if importlib.util.find_spec("vllm") is None:
             raise DataError(
                 "this Python has no vLLM. Run this stage with that of `make vllm`, or serve the model from it and name "
@@ -51,7 +54,13 @@ class Vllm(Worded):
             )
         from vllm import LLM
 
-        self._facts = [place if revision else sources.digest(Path(place)), revision, precision, parallel, eager]
+        self._facts: list[Any] = [place if revision else sources.digest(Path(place)), revision, precision, parallel]
+        self._facts += [eager]
+        self._facts += [scaling] if scaling else []
+        stretched: dict[str, Any] = {}
+        if scaling:
+            positions = stretching.stretched(place, scaling, revision).get_text_config().rope_parameters
+            stretched = {"hf_overrides": {"rope_parameters": positions}}
         self._llm = LLM(
             model=place,
             revision=revision,
@@ -61,6 +70,7 @@ class Vllm(Worded):
             gpu_memory_utilization=memory,
             enable_prefix_caching=prefix_caching,
             enforce_eager=eager,
+            **stretched,
         )
         self._wording = Wording(Path(place) if revision is None else _snapshot(place, revision), layout)
         self.layout = self._wording.layout

@@ -2,13 +2,15 @@
 
 Values come as a sequence of arrays, one a dataset, and the mean looked at is the mean of the datasets' means. A mean
 over all queries of a benchmark is the case of one array. Queries are resampled within their dataset, datasets are not:
-what is said holds for other queries like these, not for other datasets.
+what is said holds for other queries like these, not for other datasets. Where the queries of a dataset depend on each
+other, as functions of one repository do, whole datasets are resampled instead.
 
 Sources: percentile bootstrap (Efron and Tibshirani, 1993), paired randomisation test for retrieval (Smucker, Allan and
 Carterette, 2007), step-down correction (Holm, 1979). Left out: bias-corrected intervals, tests of unpaired runs.
 """
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -17,16 +19,26 @@ from coderet.records import DataError
 _NUMBERS_AT_ONCE = 2**22  # bounds the memory of resampling
 
 
+Resampled = Literal["queries", "datasets"]
+
+
 def interval(
-    values: Sequence[np.ndarray], resamples: int = 2000, level: float = 0.95, seed: int = 0
+    values: Sequence[np.ndarray],
+    resamples: int = 2000,
+    level: float = 0.95,
+    seed: int = 0,
+    resampled: Resampled = "queries",
 ) -> tuple[float, float]:
     """Bootstrap interval (low, high) of the mean over datasets of the means over queries.
 
-    Each array is (S,), the values of one dataset's queries. Raises DataError without datasets, for an empty one and
-    for values that are not finite. The same seed gives the same interval.
+    Each array is (S,), the values of one dataset's queries. resampled: what is drawn; of a single dataset its queries
+    in any case. Raises DataError without datasets, for an empty one and for values that are not finite. The same seed
+    gives the same interval.
     """
     _check(values)
     random = np.random.default_rng(seed)
+    if resampled == "datasets" and len(values) > 1:
+        values = [np.array([np.mean(column) for column in values])]
     means = np.mean([_resampled_means(column, resamples, random) for column in values], axis=0)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)

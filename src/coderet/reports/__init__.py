@@ -14,7 +14,8 @@ from coderet.reports.groups import group_means
 from coderet.reports.html import as_html
 from coderet.reports.markdown import as_markdown
 from coderet.reports.mteb_export import revision_of, seconds_of, task_result
-from coderet.reports.published import published_answers, published_rows
+from coderet.reports.needles import depth_page
+from coderet.reports.published import published_answers, published_needles, published_rows
 from coderet.reports.results import Results, costs, hardware, read
 from coderet.reports.sections import report
 from coderet.reports.summary import summary_rows
@@ -30,11 +31,13 @@ __all__ = [
     "card",
     "contrasts",
     "costs",
+    "depth_page",
     "differences",
     "group_means",
     "hardware",
     "headlines",
     "published_answers",
+    "published_needles",
     "published_rows",
     "read",
     "read_answers",

@@ -141,32 +141,35 @@ def _changes(
 
 
 def read_answers(
-    benchmarks: Sequence[str],
-    contexts: Sequence[str],
-    generators: Sequence[str],
+    asked: Sequence[tuple[str, str, str]],
     *,
     permutations: int = 10_000,
     seed: int = 0,
     root: Path = Path(),
 ) -> Answers:
-    """The results of every generator with every context on every benchmark that is answered."""
+    """The results of everything that is asked: a benchmark, a context and a generator (`Grid.asked`)."""
     answerers: list[Answerer] = []
     missing: list[str] = []
-    for benchmark in benchmarks:
-        for generator in generators:
-            for context in contexts:
-                files = [paths.result(benchmark, answerer(context, generator), each) for each in ("judge", "generate")]
-                absent = [path.as_posix() for path in files if not (root / path).exists()]
-                missing += absent
-                if not absent:
-                    judged, generated = (store.read_json(root / path) for path in files)
-                    answerers.append(Answerer(benchmark, context, generator, judged, generated, root))
+    for benchmark, context, generator in asked:
+        files = [paths.result(benchmark, answerer(context, generator), each) for each in ("judge", "generate")]
+        absent = [path.as_posix() for path in files if not (root / path).exists()]
+        missing += absent
+        if not absent:
+            judged, generated = (store.read_json(root / path) for path in files)
+            answerers.append(Answerer(benchmark, context, generator, judged, generated, root))
     return Answers(answerers, missing, permutations, seed)
 
 
 def summary_rows(answers: Answers) -> Iterator[dict[str, Any]]:
-    """Rows of the summary: every metric of every answerer on every set of problems, under the set's own name."""
+    """Rows of the summary: every metric of every answerer on every set of problems, under the set's own name.
+
+    Of needles, whose sets are repositories, those over all of them, `all`, by language (`language: go`) and by whether
+    the context `held` the whole needle or was `lacking` it.
+    """
     for each in answers.answerers:
+        if each.judged.get("groups"):
+            yield from _needle_rows(each)
+            continue
         for posed, part in each.judged["datasets"].items():
             for metric, figure in part["metrics"].items():
                 yield {
@@ -182,3 +185,27 @@ def summary_rows(answers: Answers) -> Iterator[dict[str, Any]]:
                     "source": "measured",
                     "unit": "fraction",
                 }
+
+
+def _needle_rows(each: Answerer) -> Iterator[dict[str, Any]]:
+    asked = sum(part["queries"] for part in each.judged["datasets"].values())
+    parts = {"all": {"queries": asked, "metrics": each.judged["all"]}} | {
+        f"language: {name}": part for name, part in each.judged["groups"].get("language", {}).items()
+    }
+    for kind, part in each.judged.get("given", {}).items():
+        parts[kind] = {"queries": part["problems"], "metrics": part["metrics"]}
+    for name, part in parts.items():
+        for metric, figure in part["metrics"].items():
+            yield {
+                "system": each.name,
+                "benchmark": each.benchmark,
+                "dataset": name,
+                "metric": metric,
+                "value": figure["value"],
+                "low": figure["low"],
+                "high": figure["high"],
+                "queries": part["queries"],
+                "mean": each.judged.get("mean", "queries") if name == "all" else "queries",
+                "source": "measured",
+                "unit": "fraction",
+            }

@@ -1,4 +1,4 @@
-"""The plots, as Plotly's own JSON: quality against cost, bars with intervals, training curves.
+"""The plots, as Plotly's own JSON: quality against cost, bars with intervals, training curves, depth by size.
 
 Colours go by system and are the same in every plot. Fonts, grid and background are the page's, set where it is drawn.
 """
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from coderet.reports import figures
+from coderet.reports.answers import Answerer
 from coderet.reports.page import Choice, Plot
 from coderet.reports.results import Results, costs
 from coderet.reports.summary import Row
@@ -174,6 +175,59 @@ def _line(name: str, curve: Sequence[Mapping[str, Any]], place: str, key: str, c
         "line": {"color": colour, "width": 2},
         "hovertemplate": f"<b>{name}</b><br>%{{x}}: %{{y:.4f}}<extra></extra>",
     }
+
+
+def depth_by_size(readers: Sequence[Answerer]) -> Plot | None:
+    """Where in a window a needle stands against the window's size, a map a generator; None without windows."""
+    drawn: dict[str, Figure] = {}
+    shown = ("match@0.8", "similarity")
+    windows = [each for each in readers if each.settings.get("window") and each.judged["groups"].get("depth")]
+    kinds = list(dict.fromkeys(map(_kind, windows)))
+    for kind in kinds:
+        mine = [each for each in windows if _kind(each) == kind]
+        for metric in shown:
+            drawn[f"{kind}|{metric}"] = _heat_map(mine, metric)
+    if not drawn:
+        return None
+    choices = (Choice("Read by", kinds), Choice("Shown", shown))
+    caption = (
+        "Rows: where in the window the middle of the needle is, 0 the beginning. Columns: tokens of the window. A cell "
+        "says how many needles it has; point at it for the functions that stand in the window, and those of the "
+        "repository, that an answer may be a copy of."
+    )
+    return Plot("depth", caption, choices, drawn)
+
+
+def _kind(each: Answerer) -> str:
+    comments = each.settings.get("comments", "kept")
+    return f"{each.generator} · {each.benchmark}" + ("" if comments == "kept" else f" · comments {comments}")
+
+
+def _heat_map(windows: Sequence[Answerer], metric: str) -> Figure:
+    by_size = {each.settings["window"]: each.judged["groups"]["depth"] for each in windows}
+    sizes = sorted(by_size)
+    depths = sorted({depth for cells in by_size.values() for depth in cells})
+    cells = [[by_size[size].get(depth) for size in sizes] for depth in depths]
+    trace = {
+        "type": "heatmap",
+        "x": [f"{size:,}" for size in sizes],
+        "y": [f"{depth}–{float(depth) + 0.1:.1f}" for depth in depths],
+        "z": [[100 * cell["metrics"][metric]["value"] if cell else None for cell in row] for row in cells],
+        "text": [[f"{cell['queries']}" if cell else "" for cell in row] for row in cells],
+        "customdata": [[[cell["shown"], cell["candidates"]] if cell else [0, 0] for cell in row] for row in cells],
+        "texttemplate": "%{text}",
+        "zmin": 0,
+        "zmax": 100,
+        "colorscale": "Viridis",
+        "colorbar": {"title": {"text": f"{metric} × 100"}},
+        "hovertemplate": "%{x} tokens, depth %{y}<br>%{z:.1f} of %{text} needles<br>%{customdata[0]:.0f} functions in "
+        "the window, %{customdata[1]:.0f} in the repository<extra></extra>",
+    }
+    layout = {
+        "xaxis": {"title": {"text": "tokens of the window"}, "type": "category"},
+        "yaxis": {"title": {"text": "depth of the needle"}, "type": "category", "autorange": "reversed"},
+    }
+    return {"data": [trace], "layout": layout}
 
 
 def _scored(results: Results) -> dict[tuple[str, str], str]:

@@ -5,7 +5,8 @@ A benchmark says which column of which page its figures are to be laid beside (`
 - `coderag_bench`: the benchmarks of table 3 (`mbpp`);
 - `codesearchnet`: `mrr-<language>` and `challenge-<language>`, `all` for the run over all languages in one pool, and
   `challenge-average` for the plain mean of the six;
-- `coir`: `coir-2024/<task>`, the project's page, and `mteb/<task>`, the results repository.
+- `coir`: `coir-2024/<task>`, the project's page, and `mteb/<task>`, the results repository;
+- `repoqa`: `16384`, tokens of context; its figures are of language models, and come by language too.
 
 Percentages become fractions. A figure that the paper does not print (a dash, a blank) gives no row.
 """
@@ -24,10 +25,10 @@ Figure = tuple[str, str, str, float, str]  # column, system, metric, value as a 
 
 def published_rows(folder: Path, wanted: Mapping[str, Published | None]) -> list[Row]:
     """Every published figure for the wanted benchmarks, by benchmark; DataError if a file or a column is missing."""
-    pages = {each.page: _page(folder, each.page) for each in wanted.values() if each}
+    pages = {each.page: _page(folder, each.page) for each in wanted.values() if each and each.page != NEEDLES}
     rows = []
     for benchmark, published in wanted.items():
-        if published is None:
+        if published is None or published.page == NEEDLES:
             continue
         figures = [each for each in pages[published.page] if each[0] == published.column]
         if not figures:
@@ -56,6 +57,27 @@ def published_answers(folder: Path, wanted: Mapping[str, Published | None]) -> l
                 rows.append(row | {"context": context})
     return rows
 
+
+def published_needles(folder: Path, wanted: Mapping[str, Published | None]) -> list[Row]:
+    """RepoQA's leaderboard for the wanted benchmarks: language models at the headline threshold, over all needles and
+    by language, which is the row's dataset."""
+    rows = []
+    for benchmark, published in wanted.items():
+        if published is None or published.page != NEEDLES:
+            continue
+        page = _whole(folder, NEEDLES)
+        metric, column = f"match@{page['default_threshold']}", str(page["context_tokens"])
+        if published.column != column:
+            raise DataError(f"{NEEDLES} has no figures for {published.column!r}; known: {column}")
+        for entry in page["leaderboard"]:
+            for dataset, percent in {"all": entry["all"], **entry["by_language"]}.items():
+                figure = (column, entry["model"], metric, percent / 100, f"RepoQA results {entry['date'][:7]}")
+                rows.append(_row(benchmark, figure) | {"dataset": dataset})
+    return rows
+
+
+NEEDLES = "repoqa"
+"""The page whose figures are of answers alone."""
 
 _GENERATION = {"livecodebench": "lcb"}
 """Columns of tables 5 and 6 that are called otherwise than in table 3."""

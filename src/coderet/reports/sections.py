@@ -1,9 +1,10 @@
 """What the report says, in the order a newcomer needs it: results, their cost, how they came about, the data."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from coderet.reports import architectures, coir, comparison, figures, generation, groups, plots
+from coderet.reports import architectures, coir, comparison, figures, generation, groups, needles, plots
 from coderet.reports.answers import Answers
 from coderet.reports.comparison import Difference, setting
 from coderet.reports.page import Cell, Column, Page, Plot, Section, Table
@@ -51,26 +52,31 @@ def report(
     architectures_there: Sequence[Row] = (),
     answers: Answers | None = None,
     answers_there: Sequence[Row] = (),
+    needles_there: Sequence[Row] = (),
 ) -> Page:
     """The whole report. grouped: each benchmark's group; differs: why its figures may not be those of the paper.
 
     architectures_there: the paper's figures for the architectures of 2019, the rows of `architectures.COLUMN`.
-    answers_there: those for generators with contexts.
+    answers_there: those for generators with contexts; needles_there: those for language models that read a window.
     """
+    answers = answers or Answers()
+    readers = needles.reading(answers)
+    programs = replace(answers, answerers=[each for each in answers.answerers if each not in readers])
     sections = [
         _headline(results, differences, baseline),
         groups.section(results, grouped or {}),
         _quality_and_cost(results),
         _every_metric(results, published),
         coir.section(results),
-        *generation.sections(answers or Answers(), results, answers_there),
+        needles.section(results, answers, needles_there),
+        *generation.sections(programs, results, answers_there),
         _published(results, published, differs or {}),
         architectures.section(results, architectures_there),
         _efficiency(results),
         _training(results),
         _settings(results),
         _data(results),
-        _missing([*results.missing, *(answers or Answers()).missing]),
+        _missing([*results.missing, *answers.missing]),
     ]
     lead = (
         f"{_count(len(results.systems), 'retriever')} on {_count(len(results.benchmarks), 'benchmark')}. Quality is "

@@ -1,7 +1,8 @@
 """The summary: one flat row a figure, measured or published, for whoever reads results with a program.
 
 `value` is in 0..1 for quality, whose unit is `fraction`; other units are named. dataset `all` is the benchmark's mean
-of that metric, over queries or over datasets as `mean` says; costs are no means, so theirs is null.
+of that metric, over queries or over datasets as `mean` says; costs are no means, so theirs is null. `median-rank`, of
+needles, is in documents.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,6 +30,9 @@ def _quality(results: Results, system: str, benchmark: str) -> Iterator[Row]:
     for dataset, part in score.get("datasets", {}).items():
         for metric, figures in part["metrics"].items():
             yield _row(system, benchmark, dataset, metric, figures, part["queries"], "queries")
+    if ranks := score.get("ranks"):
+        queries = sum(part["queries"] for part in score["datasets"].values())
+        yield _row(system, benchmark, "all", "median-rank", {"value": ranks["median"]}, queries, None, "documents")
 
 
 def _cost(results: Results, system: str, benchmark: str) -> Iterator[Row]:

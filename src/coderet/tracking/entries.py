@@ -35,8 +35,10 @@ def of_system(
     """
     metrics: dict[str, float] = {}
     for benchmark, stages in results.items():
-        for metric, figures in stages.get("score", {}).get("all", {}).items():
-            metrics[f"{benchmark}/{metric}"] = figures["value"]
+        score = stages.get("score", {})
+        metrics |= {f"{benchmark}/{metric}": figures["value"] for metric, figures in score.get("all", {}).items()}
+        if ranks := score.get("ranks"):
+            metrics[f"{benchmark}/median-rank"] = ranks["median"]
     for benchmark, figures in (costs or {}).items():
         metrics |= {f"efficiency/{benchmark}/{cost}": value for cost, value in figures.items()}
     training = training or {}
@@ -72,10 +74,19 @@ def of_answerer(
 ) -> Entry:
     """The entry of a generator with a context: metrics by set of problems, tokens and seconds beside them.
 
+    Of problems that are told by what is known of them also those over all sets, `<benchmark>/<metric>`, and the first
+    metric of each group, `<benchmark>/depth 0.3/match@0.8`.
+
     spec: its context, generator and sampling. judged and generated: the stages' JSON by benchmark.
     """
     metrics: dict[str, float] = {}
     for benchmark, stage in judged.items():
+        if stage.get("groups"):
+            metrics |= {f"{benchmark}/{metric}": figure["value"] for metric, figure in stage["all"].items()}
+        for fact, groups in stage.get("groups", {}).items():
+            for value, part in groups.items():
+                first = next(iter(part["metrics"]))
+                metrics[f"{benchmark}/{fact} {value}/{first}"] = part["metrics"][first]["value"]
         for posed, part in stage["datasets"].items():
             metrics |= {f"{posed}/{metric}": figure["value"] for metric, figure in part["metrics"].items()}
             verdicts = stage.get("told", {}).get(posed, {}).get("verdicts", {})

@@ -7,6 +7,9 @@ answer is the function that is a copy of the needle, if there is one, else the b
 side by side are no answer but a list: then the first one counts, and the form says so.
 
 `match@t`: the needle was found, at a similarity of t or more; 0.8 is the headline, as in the paper.
+
+A model can be asked to choose only, as a ranker does: then functions are shown as lines of path and name, the answer is
+one of them, exactly, and counts as the function that it names.
 """
 
 import textwrap
@@ -16,7 +19,7 @@ from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from coderet.benchmarks import extraction, needles, windows
-from coderet.benchmarks.answering import Answer, Answering, Document, Layout, Parts, Problem
+from coderet.benchmarks.answering import Answer, Answering, Choosing, Document, Layout, Parts, Problem
 from coderet.benchmarks.needles import Repository
 from coderet.corpora import syntax
 from coderet.corpora.uncommenting import uncommented
@@ -27,6 +30,10 @@ CHARACTERS = 20_000  # read of an answer; needles have 2,000, and open brackets 
 ASK = (
     "One of the functions in this code does what the description says. Find it and write it down again, word for word "
     "and whole, in one code block and without anything else."
+)
+CHOOSE = (
+    "One of the functions in this list does what the description says. Answer with its line, word for word, and "
+    "without anything else."
 )
 LISTED = "many functions"
 _CLASS = "class _ {\n{}\n}"
@@ -40,26 +47,62 @@ WRAPPINGS = {
 
 
 def prompt(problem: Problem, documents: Sequence[Document], layout: Layout) -> Parts:
-    """Instruction, code, description, instruction again; the answer begins with a fence."""
-    language = problem["shared"]["language"]
+    """Instruction, code, description, instruction again; the answer begins with a fence.
+
+    A function stands without its path, its lines as in its file: small models copy what they begin with, and a path
+    is no part of the answer (docs/needles.md has figures).
+    """
+    repository = needles.of_shared(problem["shared"])
+    language = repository.language
     ask = problem["shared"].get("instruction") or ASK
     described = f"Function description: {problem['description'].strip()}"
     fence = f"```{language}\n"
     if not documents:
         return Parts("", (), f"{described}\n\n{ask}\n", start=fence, stop=("\n```",))
-    shown = tuple(_shown(each, language) for each in documents)
+    shown = tuple(_shown(each, repository) for each in documents)
     before = f"{ask}\n\n{fence}"
     return Parts(before, shown, f"\n```\n\n{described}\n\n{ask}\n", "\n\n", start=fence, stop=("\n```",))
 
 
-def _shown(document: Document, language: str) -> str:
-    text = document.text.strip("\n")
-    return f"{windows.header(document.title, language)}{text}" if document.title else text
+def _shown(document: Document, repository: Repository) -> str:
+    """A function as it is laid out; a piece of one and a window as they are."""
+    place = repository.places.get(document.id)
+    whole = place is not None and document.text == repository.texts[place]
+    return (repository.laid_out(place) if whole and place is not None else document.text).strip("\n")
+
+
+def choose(problem: Problem, documents: Sequence[Document], layout: Layout) -> Parts:
+    """As prompt, with a line for each function, its path and its name; the answer begins with the first sign of one."""
+    repository = needles.of_shared(problem["shared"])
+    described = f"Function description: {problem['description'].strip()}"
+    if not documents:
+        return Parts("", (), f"{described}\n\n{CHOOSE}\n", start="- ", stop=("\n",))
+    shown = tuple(f"- {_line(repository, repository.places[each.id])}" for each in documents)
+    return Parts(f"{CHOOSE}\n\n", shown, f"\n\n{described}\n\n{CHOOSE}\n", "\n", start="- ", stop=("\n",))
+
+
+def chosen(problem: Problem, completion: str, layout: Layout) -> Answer:
+    """The function whose line the first line of the answer is, its name alone where one function is called so."""
+    repository = needles.of_shared(problem["shared"])
+    said = next((line for line in completion.splitlines() if line.strip()), "").strip().strip("-`*\"' ")
+    whole = [place for place in range(len(repository.functions)) if _line(repository, place) == said]
+    found = whole or [place for place, span in enumerate(repository.functions) if span.name == said]
+    if not found or (not whole and len(found) > 1):
+        return Answer(said, "several functions" if found else "no function") if said else extraction.NOTHING
+    meant = next((place for place in found if place in problem["gold"]), found[0])
+    return Answer(repository.text(meant), "line" if whole else "name")
+
+
+def _line(repository: Repository, function: int) -> str:
+    span = repository.functions[function]
+    return f"{span.path}: {span.name}"
 
 
 def window(problem: Problem, size: int, count: Callable[[str], int], comments: str = "kept") -> Document:
     """The needle where it stands, with its repository around it."""
     repository = needles.of_shared(problem["shared"])
+    if problem["shared"].get("tokenizer"):
+        count = windows.counter(problem["shared"]["tokenizer"])
     found = windows.window(repository, problem["needle"], problem["depth"], size, count, cast(Any, comments))
     return Document(repository.ids[problem["needle"]], "", found.text)
 
@@ -158,6 +201,32 @@ def why(problem: Problem, answer: Answer) -> str:
     return f"{kind}, {found:.2f}: {repository.ids[whose]}"
 
 
+PARTS = 10  # of a context, by which depths are told
+
+
+def facts(problem: Problem, context: str) -> dict[str, str | float]:
+    """The language, and where the whole needle is in it the `depth` of its middle in the context, in tenths.
+
+    candidates: the functions that the needle is one of; shown: those that stand whole in the context.
+    """
+    repository = needles.of_shared(problem["shared"])
+    function = problem["needle"]
+    found: dict[str, str | float] = {"language": repository.language, "candidates": float(len(repository.functions))}
+    written = (repository.text(function), repository.laid_out(function), _plain(repository, function))
+    text = next((each for each in written if each in context), "")
+    if text:
+        middle = (context.find(text) + len(text) / 2) / len(context)
+        found["depth"] = f"{int(middle * PARTS) / PARTS:.1f}"
+    shown = (each in context or repository.laid_out(place) in context for place, each in enumerate(repository.texts))
+    return found | {"shown": float(sum(shown))}
+
+
+def _plain(repository: Repository, function: int) -> str:
+    """A function as it stands in a window whose comments are taken out."""
+    text = repository.text(function)
+    return "\n".join(line for line in uncommented(text, repository.language) if line is not None)
+
+
 def reference(problem: Problem) -> str:
     """The needle's own lines in a fence."""
     repository = needles.of_shared(problem["shared"])
@@ -180,6 +249,8 @@ ANSWERING = Answering(
     grade=grade,
     window=window,
     why=why,
+    facts=facts,
+    choosing=Choosing(choose, chosen),
     reference=reference,
     negative=negative,
     metrics=(*(f"match@{each}" for each in TOLD), "similarity", "edit_similarity", "token_f1"),

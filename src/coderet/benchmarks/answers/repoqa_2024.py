@@ -37,10 +37,12 @@ def prompt(problem: Problem, documents: Sequence[Document], layout: Layout) -> P
 
 
 def window(problem: Problem, size: int, count: Callable[[str], int], comments: str = "kept") -> Document:
-    """With comments only: the released code's way to remove them loses files, and is not repeated here."""
+    """In CodeLlama's tokens, whatever count says. With comments only: the released code's way to remove them loses
+    files, and is not repeated here."""
     if comments != "kept":
         raise DataError(f"comments are {comments!r} under contexts; repoqa-2024 keeps them, repoqa does all three")
     repository = needles.of_shared(problem["shared"])
+    count = windows.counter(problem["shared"]["tokenizer"], codellama=True)
     found = windows.as_released(repository, problem["needle"], problem["depth"], size, count)
     return Document(repository.ids[problem["needle"]], "", found.text)
 
@@ -94,6 +96,7 @@ ANSWERING = Answering(
     window=window,
     reference=sound.reference,
     negative=sound.negative,
+    facts=sound.facts,
     metrics=(*(f"match@{each}" for each in TOLD), "similarity"),
     choices={
         "similarity": "BLEU of words",
