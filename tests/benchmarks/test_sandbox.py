@@ -158,10 +158,6 @@ def test_an_environment_is_its_interpreter():
     assert found[0].verdict == "passed"
 
 
-def test_the_limit_grows_with_the_reference():
-    assert sandbox.limit(0.1) == 10.0 and sandbox.limit(12.0) == 60.0
-
-
 # Commands
 
 

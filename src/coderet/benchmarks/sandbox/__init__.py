@@ -22,7 +22,6 @@ holes in the kernel. Behind `limits` also the network, reading files, and, run b
 user may write and processes that outlive the one that judges them.
 """
 
-import math
 import queue
 import secrets
 import sys
@@ -35,11 +34,7 @@ from coderet.benchmarks.answering import Outcome, Program
 from coderet.benchmarks.sandbox.containment import LEVELS, Level, Place, SandboxError, available, strongest
 from coderet.benchmarks.sandbox.parent import Died, Parent, Unready
 
-__all__ = ["LEVELS", "Level", "SandboxError", "available", "interpreter", "limit", "run", "strongest"]
-
-SECONDS = 10.0  # the least limit: a reference that takes 2.7 s alone takes 3.9 s on a loaded machine
-TIMES_THE_REFERENCE = 5.0
-
+__all__ = ["LEVELS", "Level", "SandboxError", "available", "interpreter", "run", "strongest"]
 
 def run(
     programs: Sequence[Program],
@@ -84,11 +79,6 @@ def interpreter(environment: str) -> Path:
     if not path.exists():
         raise SandboxError(f"{path} is not there; run: make env ENV={environment}")
     return path
-
-
-def limit(reference_seconds: float) -> float:
-    """Seconds that an answer may take where the reference took reference_seconds."""
-    return max(SECONDS, math.ceil(TIMES_THE_REFERENCE * reference_seconds))
 
 
 class Warmth(NamedTuple):
