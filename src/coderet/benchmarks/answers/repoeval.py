@@ -34,7 +34,21 @@ STOP = ("\nclass ", "\ndef ", "\n#", "\n@", "\nprint(", "\nif ", "\n```", "<file
 PAPER_STOP = ("\nclass", "\ndef", "\n#", "\n@", "\nprint", "\nif", "\n```", "<file_sep>")
 
 CONFTESTS = {
-    "google_lightweight_mmm": "import jax\nimport jax.numpy\n\njax.numpy.DeviceArray = jax.Array\n",
+    "google_lightweight_mmm": textwrap.dedent(
+        """
+        import sys
+        import types
+
+        import jax
+        import jax.numpy
+
+        jax.numpy.DeviceArray = jax.Array
+        tensorflow = types.ModuleType("tensorflow")
+        tensorflow.io = types.ModuleType("tensorflow.io")
+        tensorflow.io.gfile = types.SimpleNamespace(GFile=open)
+        sys.modules |= {"tensorflow": tensorflow, "tensorflow.io": tensorflow.io}
+        """
+    ).lstrip(),
     "lucidrains_imagen-pytorch": textwrap.dedent(
         """
         import sys
@@ -81,7 +95,8 @@ CONFTESTS = {
         """
     ).lstrip(),
 }
-"""What a repository's tests need beside it: names that newer libraries dropped, stand-ins for what is downloaded."""
+"""What a repository's tests need beside it: names that newer libraries dropped, stand-ins for what is downloaded, and
+for a library of which nothing but opening files is used."""
 
 _FENCE = "```python\n"
 _RULE = "# " + "-" * 50
