@@ -2,8 +2,8 @@
 
 An answer passes if all of its programs do; else its verdict is that of the first that does not. Equal programs run
 once, and those that are too late once more where the problem's own reference is slow (`lateness`). An answer that is
-graded passes if the first of its metrics is whole. Whether a context gave the answer away is told beside it: the share of the reference's own lines, those that the
-question does not hold already, that stand in the context.
+graded passes if the first of its metrics is whole. Whether a context gave the answer away is told beside it: the share
+of the reference's own lines, those that the question does not hold already, that stand in the context.
 """
 
 import re
@@ -110,7 +110,7 @@ def _of_the_late(
     outcomes: Mapping[str, Outcome],
     run: Runner,
 ) -> dict[str, Outcome]:
-    """What becomes of programs that were too late, with the time that their problem's reference grants, by their key."""
+    """What becomes of programs that were too late in the time that their problem's reference grants, by their key."""
     late: dict[int, list[Sequence[Program]]] = {}
     for each, programs in zip(completed, wanted, strict=True):
         if any(outcomes[_key(program)].verdict == "timeout" for program in programs):
