@@ -171,7 +171,7 @@ def programs(problem: Problem, answer: Answer) -> list[Program]:
         files["conftest.py"] = CONFTESTS[repository]
     return [
         Program(
-            answer.code,
+            "",  # it is among the files, so that answers which make the same file are run once
             files={path: text.encode() for path, text in files.items()},
             command=("{python}", "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *problem["tests"]),
             environment=environment,
