@@ -172,7 +172,7 @@ def programs(problem: Problem, answer: Answer) -> list[Program]:
     return [
         Program(
             "",  # it is among the files, so that answers which make the same file are run once
-            files={path: text.encode() for path, text in files.items()},
+            files={path: text.encode("utf-8", "surrogatepass") for path, text in files.items()},
             command=("{python}", "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *problem["tests"]),
             environment=environment,
             seconds=SECONDS_A_FILE * len(problem["tests"]),
@@ -237,7 +237,7 @@ def negative(problem: Problem) -> str:
 def _fenced(problem: Problem, text: str, layout: Layout) -> Answer:
     """The answer's code moved under the function's head, less the head if it brings it."""
     # A body is no Python by itself, so the fence is taken as it stands.
-    start = _FENCE if layout == "chat" and not text.lstrip().startswith(("```", "~~~")) else ""
+    start = _FENCE if layout == "chat" and not extraction.opens(text) else ""
     found = extraction.blocks(start + text)
     block = max(found, key=lambda each: len(each.code), default=None)
     if block is None or not block.code.strip():
