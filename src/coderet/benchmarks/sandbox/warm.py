@@ -1,7 +1,9 @@
 """The warm parent: a process that has imported what programs need and forks a child for each of them.
 
 It runs alone, by any interpreter from 3.9 on and without the suite, inside the containment that `containment` built:
-everything here is of the standard library. `worker` sends it jobs and reads what became of them.
+everything here is of the standard library. `parent` sends it jobs and reads what became of them. It is one file, for
+what runs inside must not be found there: it is the module `__main__`, whose place the answer takes, and its file is the
+one whose frames the audit hook trusts.
 
 A child passes by a proof. The proof is read from a pipe before the answer starts and then lies on the value stack of
 one expression, where no name leads to it; the check comes through another pipe when the answer has run to its end, is
