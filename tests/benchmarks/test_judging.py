@@ -54,6 +54,7 @@ def test_an_answer_that_is_graded_is_not_run():
     judged = judging.judge(graded, [{}], [Completed(0, 0, "x"), Completed(0, 1, "y")], "base", run)
     assert [each.verdict for each in judged] == ["passed", "failed"]
     assert judged[1].grades == {"exact_match": 0.0, "edit_similarity": 0.5}
+    assert [each.detail for each in judged] == ["", "exact_match 0.00, edit_similarity 0.50"]
 
 
 def test_a_leak_is_the_share_of_the_references_own_lines_in_the_context():

@@ -15,7 +15,7 @@ PROBLEMS = {name: {"answer": name} for name in ("right", "wrong", "known", "unte
 
 
 def programs(problem, answer):
-    return [] if problem["answer"] == "untested" else [Program(answer.code), Program(answer.code)]
+    return [] if problem["answer"] == "untested" else [Program(answer.code, "first"), Program(answer.code, "second")]
 
 
 ANSWERING = Answering(
@@ -40,7 +40,7 @@ def test_what_fails_is_told_with_its_cause_and_what_was_not_known_apart():
     assert (report["passed"], report["without_tests"]) == (2, ["untested"])
     assert report["failed"]["known"] == {"verdict": "failed", "detail": "at 4", "known": "wants the network"}
     assert report["unknown_failures"] == ["wrong"] and report["known_and_passed"] == ["right"]
-    assert report["slowest_seconds"] == 7.0
+    assert report["slowest_seconds"] == 13.0  # of both programs together
     assert (report["negative_passed"], report["unknown_negatives"], report["negative_failed"]) == (
         ["weak"],
         ["weak"],
@@ -49,6 +49,20 @@ def test_what_fails_is_told_with_its_cause_and_what_was_not_known_apart():
     assert selfchecking.line("s", report) == (
         "s: 2 of 4 pass, not known to fail: ['wrong']; 1 that do nothing pass, not known to: ['weak']"
     )
+
+
+def test_an_answer_that_is_graded_passes_where_the_judge_lets_it_pass():
+    """By the first metric alone."""
+    graded = Answering(
+        prompt=ANSWERING.prompt,
+        read=ANSWERING.read,
+        grade=lambda problem, answer: {"exact_match": float(answer.code == "right"), "edit_similarity": 0.5},
+        reference=ANSWERING.reference,
+        metrics=("exact_match", "edit_similarity"),
+    )
+    report = selfchecking.check(graded, {name: PROBLEMS[name] for name in ("right", "wrong")}, run)
+    assert (report["passed"], report["unknown_failures"]) == (1, ["wrong"])
+    assert report["failed"]["wrong"]["detail"] == "exact_match 0.00, edit_similarity 0.50"
 
 
 def test_a_set_and_each_nth_of_its_problems_may_be_chosen():

@@ -80,6 +80,11 @@ def clean(completion: str) -> str:
     return until(line_feeds(completion), END_TOKENS)
 
 
+def opens(text: str) -> bool:
+    """Whether text begins with a fence."""
+    return text.lstrip().startswith(("```", "~~~"))
+
+
 def line_feeds(text: str) -> str:
     """text with line feeds alone as line ends."""
     return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -1,8 +1,9 @@
 """Completions to verdicts: the answer read, made into programs and run, or graded as it stands.
 
 An answer passes if all of its programs do; else its verdict is that of the first that does not. Equal programs run
-once. Whether a context gave the answer away is told beside it: the share of the reference's own lines, those that the
-question does not hold already, that stand in the context.
+once, and those that are too late once more where the problem's own reference is slow (`lateness`). An answer that is
+graded passes if the first of its metrics is whole. Whether a context gave the answer away is told beside it: the share
+of the reference's own lines, those that the question does not hold already, that stand in the context.
 """
 
 import re
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from coderet.benchmarks import lateness
 from coderet.benchmarks.answering import Answer, Answering, Layout, Outcome, Problem, Program, Verdict
 from coderet.benchmarks.extraction import clean, closed
 from coderet.corpora import answered
@@ -88,6 +90,7 @@ def judge(
         _programs(answering, problems[each.place], answer) for each, answer in zip(completed, answers, strict=True)
     ]
     outcomes = _outcomes([program for programs in wanted for program in programs], run)
+    outcomes |= _of_the_late(answering, problems, completed, wanted, outcomes, run)
     return [
         _judged(answering, problems[each.place], each, answer, [outcomes[_key(program)] for program in programs])
         for each, answer, programs in zip(completed, answers, wanted, strict=True)
@@ -105,6 +108,33 @@ def _outcomes(programs: Sequence[Program], run: Runner) -> dict[str, Outcome]:
     return {keys[place]: outcome for place, outcome in run(list(distinct.values()))} if distinct else {}
 
 
+def _of_the_late(
+    answering: Answering,
+    problems: Sequence[Problem],
+    completed: Sequence[Completed],
+    wanted: Sequence[Sequence[Program]],
+    outcomes: Mapping[str, Outcome],
+    run: Runner,
+) -> dict[str, Outcome]:
+    """What becomes of programs that were too late in the time that their problem's reference grants, by their key."""
+    late: dict[int, list[Sequence[Program]]] = {}
+    for each, programs in zip(completed, wanted, strict=True):
+        if any(outcomes[_key(program)].verdict == "timeout" for program in programs):
+            late.setdefault(each.place, []).append(programs)
+    references = {place: lateness.references(answering, problems[place]) for place in late}
+    timed = _outcomes([program for programs in references.values() for program in programs], run)
+    longer: dict[str, Program] = {}
+    for place, answers in late.items():
+        of_reference = [timed[_key(program)] for program in references[place]]
+        for programs in answers:
+            for number, more in lateness.given_more(programs, of_reference).items():
+                key = _key(programs[number])
+                if outcomes[key].verdict == "timeout" and more.seconds > longer.get(key, programs[number]).seconds:
+                    longer[key] = more
+    again = _outcomes(list(longer.values()), run)
+    return {key: again[_key(program)] for key, program in longer.items()}
+
+
 def _key(program: Program) -> str:
     return repr(program._replace(files=dict(sorted(program.files.items()))))
 
@@ -118,7 +148,8 @@ def _judged(
         return Judged(each.place, each.sample, answer, "no code", grades=grades)
     if not answering.programs:
         exact = bool(grades) and next(iter(grades.values())) == 1
-        why = answering.why(problem, answer) if answering.why else ""
+        low = "" if exact else ", ".join(f"{name} {value:.2f}" for name, value in grades.items())
+        why = answering.why(problem, answer) if answering.why else low
         return Judged(each.place, each.sample, answer, "passed" if exact else "failed", why, grades=grades)
     if not outcomes:
         return Judged(each.place, each.sample, answer, "no tests", "the problem has no tests", grades=grades)

@@ -9,11 +9,9 @@ passes, the tests of a problem cannot tell (`Answering.weak` names those that ar
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from coderet.benchmarks.answering import Answering, Outcome, Problem, Program
-from coderet.benchmarks.judging import Runner, telling
+from coderet.benchmarks.answering import Answering, Outcome, Problem
+from coderet.benchmarks.judging import Completed, Runner, judge
 from coderet.records import DataError
-
-PASSED = Outcome("passed")
 
 
 def check(answering: Answering, problems: Mapping[str, Problem], run: Runner) -> dict[str, Any]:
@@ -69,31 +67,10 @@ def line(name: str, report: Mapping[str, Any]) -> str:
 def outcomes(
     answering: Answering, problems: Mapping[str, Problem], answer_of: Callable[[Problem], str], run: Runner
 ) -> dict[str, Outcome]:
-    """The outcome of one answer a problem, by id: of several programs that of the first that did not pass."""
-    programs: list[Program] = []
-    places: dict[str, range] = {}
-    found: dict[str, Outcome] = {}
-    for name, problem in problems.items():
-        answer = answering.read(problem, answer_of(problem), "chat")
-        if answering.programs is None:
-            found[name] = graded(answering, problem, answer)
-            continue
-        own = answering.programs(problem, answer)
-        places[name] = range(len(programs), len(programs) + len(own))
-        programs += own
-    became = dict(run(programs))
-    for name, its in places.items():
-        each = [became[place] for place in its]
-        slowest = max((one.seconds for one in each), default=0.0)
-        found[name] = telling(each)._replace(seconds=slowest) if each else Outcome("no tests")
-    return {name: found[name] for name in problems}
-
-
-def graded(answering: Answering, problem: Problem, answer: Any) -> Outcome:
-    """Passed if every metric is whole."""
-    grades = answering.grade(problem, answer) if answering.grade else {}
-    low = {name: value for name, value in grades.items() if value < 1}
-    return Outcome("failed", ", ".join(f"{name} {value:.2f}" for name, value in low.items())) if low else PASSED
+    """The outcome of one answer a problem, by id, as the judge of completions finds it."""
+    completed = [Completed(place, 0, answer_of(problem)) for place, problem in enumerate(problems.values())]
+    judged = judge(answering, list(problems.values()), completed, "chat", run)
+    return {name: Outcome(each.verdict, each.detail, each.seconds) for name, each in zip(problems, judged, strict=True)}
 
 
 def told(outcome: Outcome, known: str) -> dict[str, str]:

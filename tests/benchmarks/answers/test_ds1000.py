@@ -1,6 +1,8 @@
+import json
+
 import pytest
 
-from coderet.benchmarks import sandbox
+from coderet.benchmarks import benchmark, sandbox, selfchecking
 from coderet.benchmarks.answering import Document
 from coderet.benchmarks.answers import ds1000
 
@@ -124,3 +126,18 @@ def test_an_answer_that_ends_early_does_not_pass():
 def test_nothing_is_no_code():
     assert ds1000.read(LINE, "", "base").form == "nothing"
     assert run(LINE, "```").verdict == "no code"
+
+
+def test_a_task_of_each_library_passes_by_its_own_answer_in_the_pinned_environment(real_data):
+    try:
+        sandbox.interpreter(ds1000.ENVIRONMENT)
+    except sandbox.SandboxError as error:
+        pytest.skip(str(error))
+    (draft,) = benchmark("ds1000-devdocs").collect(real_data)
+    tasks = {row["id"]: json.loads(row["problem"]) for row in draft.problems.to_pylist()}
+    first = {task["library"]: name for name, task in reversed(tasks.items())}
+    assert first.keys() == ds1000.MODULES.keys()
+    report = selfchecking.check(
+        ds1000.ANSWERING, {name: tasks[name] for name in first.values()}, lambda programs: sandbox.run(programs, 2)
+    )
+    assert (report["passed"], report["failed"], report["negative_passed"]) == (7, {}, [])

@@ -33,6 +33,12 @@ def test_the_whole_function_or_its_body_is_an_answer_and_helpers_of_the_prompt_a
         names["check"](names["double"])
 
 
+def test_a_model_that_continues_may_open_a_fence_of_its_own():
+    whole = "```python\ndef double(x):\n    return 2 * helper(x)\n```\nIt doubles."
+    found = humaneval.read(PROBLEM, whole, "base")
+    assert (found.code.strip(), found.form) == ("def double(x):\n    return 2 * helper(x)", "fence")
+
+
 def test_reference_passes_and_negative_fails():
     assert verdict(humaneval.reference(PROBLEM)) == "passed"
     assert verdict(humaneval.negative(PROBLEM)) == "failed"

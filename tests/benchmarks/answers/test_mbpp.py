@@ -24,6 +24,11 @@ def test_the_setup_comes_after_the_answer_whose_class_it_uses():
     assert verdict(mbpp.negative(PROBLEM)) == "failed"
 
 
+def test_a_model_that_continues_may_open_a_fence_of_its_own():
+    found = mbpp.read(PROBLEM, "\n```\ndef depth(node):\n    return 0\n```\nIt is 0.", "base")
+    assert (found.code.strip(), found.form) == ("def depth(node):\n    return 0", "bare fence")
+
+
 def test_the_asserts_stand_in_the_prompt_and_name_the_function():
     parts = mbpp.prompt(PROBLEM, [Document("a", "", "def f(): pass")], "chat")
     assert "assert depth(None) == 0" in parts.after and parts.start == "```python\n"

@@ -41,7 +41,11 @@ KNOWN_FAILURES = {
 MODULES = {
     "Pandas": ("numpy", "pandas", "yaml"),
     "Numpy": ("numpy", "pandas", "scipy.stats", "sklearn.preprocessing"),
-    "Matplotlib": ("numpy", "pandas", "matplotlib.pyplot", "matplotlib.pylab", "seaborn", "PIL.Image"),
+    "Matplotlib": (
+        *("numpy", "pandas", "matplotlib.pyplot", "matplotlib.pylab", "matplotlib.backends.backend_agg", "seaborn"),
+        *("PIL.Image", "PIL.ImageMath", "PIL.BmpImagePlugin", "PIL.GifImagePlugin", "PIL.JpegImagePlugin"),
+        "PIL.PpmImagePlugin",
+    ),
     "Tensorflow": ("numpy", "tensorflow"),
     "Scipy": (
         *("numpy", "pandas", "scipy.optimize", "scipy.stats", "scipy.spatial", "scipy.sparse.linalg"),
@@ -52,9 +56,13 @@ MODULES = {
         *("sklearn.feature_extraction.text", "sklearn.model_selection", "sklearn.linear_model", "sklearn.cluster"),
         *("sklearn.decomposition", "xgboost.sklearn", "statsmodels.api"),
     ),
-    "Pytorch": ("numpy", "pandas", "torch", "sklearn.datasets", "gensim.models"),
+    "Pytorch": (
+        *("numpy", "pandas", "torch", "torch.distributed.tensor", "torch._dynamo", "sklearn.datasets"),
+        "gensim.models",
+    ),
 }
-"""What takes long to import, by library."""
+"""What takes long to import, by library: also what torch's comparisons and optimisers and matplotlib's pictures import
+when first used, which would be half a second of each such program's own time."""
 
 STOP = ("</code>", "# SOLUTION END", "\nEND SOLUTION", "### END SOLUTION", "\n```")
 PAPER_STOP = ("</code>", "# SOLUTION END")

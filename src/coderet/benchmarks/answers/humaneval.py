@@ -38,11 +38,13 @@ def prompt(problem: Problem, documents: Sequence[Document], layout: Layout) -> P
 
 
 def read(problem: Problem, completion: str, layout: Layout) -> Answer:
-    """Base: what follows the prompt, up to the first line of something else."""
-    if layout == "base":
-        body = extraction.until(extraction.clean(completion), STOP)
+    """Base: what follows the prompt, up to the first line of something else, unless it opens a fence of its own."""
+    text = extraction.clean(completion)
+    if layout == "base" and not extraction.opens(text):
+        body = extraction.until(text, STOP)
         return Answer(body, "continuation") if body.strip() else extraction.NOTHING
-    return extraction.code(completion, wanted=problem["entry_point"], start=f"{FENCE}{problem['prompt'].strip()}")
+    start = "" if layout == "base" else f"{FENCE}{problem['prompt'].strip()}"
+    return extraction.code(completion, wanted=problem["entry_point"], start=start)
 
 
 def programs(problem: Problem, answer: Answer) -> list[Program]:

@@ -38,10 +38,11 @@ def prompt(problem: Problem, documents: Sequence[Document], layout: Layout) -> P
 
 
 def read(problem: Problem, completion: str, layout: Layout) -> Answer:
-    if layout == "base":
-        body = extraction.until(extraction.clean(completion), STOP)
+    text = extraction.clean(completion)
+    if layout == "base" and not extraction.opens(text):
+        body = extraction.until(text, STOP)
         return Answer(body, "continuation") if body.strip() else extraction.NOTHING
-    return extraction.code(completion, wanted=tested(problem), start=FENCE)
+    return extraction.code(completion, wanted=tested(problem), start="" if layout == "base" else FENCE)
 
 
 def tested(problem: Problem) -> str:

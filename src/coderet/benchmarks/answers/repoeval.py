@@ -34,7 +34,21 @@ STOP = ("\nclass ", "\ndef ", "\n#", "\n@", "\nprint(", "\nif ", "\n```", "<file
 PAPER_STOP = ("\nclass", "\ndef", "\n#", "\n@", "\nprint", "\nif", "\n```", "<file_sep>")
 
 CONFTESTS = {
-    "google_lightweight_mmm": "import jax\nimport jax.numpy\n\njax.numpy.DeviceArray = jax.Array\n",
+    "google_lightweight_mmm": textwrap.dedent(
+        """
+        import sys
+        import types
+
+        import jax
+        import jax.numpy
+
+        jax.numpy.DeviceArray = jax.Array
+        tensorflow = types.ModuleType("tensorflow")
+        tensorflow.io = types.ModuleType("tensorflow.io")
+        tensorflow.io.gfile = types.SimpleNamespace(GFile=open)
+        sys.modules |= {"tensorflow": tensorflow, "tensorflow.io": tensorflow.io}
+        """
+    ).lstrip(),
     "lucidrains_imagen-pytorch": textwrap.dedent(
         """
         import sys
@@ -81,7 +95,8 @@ CONFTESTS = {
         """
     ).lstrip(),
 }
-"""What a repository's tests need beside it: names that newer libraries dropped, stand-ins for what is downloaded."""
+"""What a repository's tests need beside it: names that newer libraries dropped, stand-ins for what is downloaded, and
+for a library of which nothing but opening files is used."""
 
 _FENCE = "```python\n"
 _RULE = "# " + "-" * 50
@@ -156,8 +171,8 @@ def programs(problem: Problem, answer: Answer) -> list[Program]:
         files["conftest.py"] = CONFTESTS[repository]
     return [
         Program(
-            answer.code,
-            files={path: text.encode() for path, text in files.items()},
+            "",  # it is among the files, so that answers which make the same file are run once
+            files={path: text.encode("utf-8", "surrogatepass") for path, text in files.items()},
             command=("{python}", "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *problem["tests"]),
             environment=environment,
             seconds=SECONDS_A_FILE * len(problem["tests"]),
@@ -222,7 +237,7 @@ def negative(problem: Problem) -> str:
 def _fenced(problem: Problem, text: str, layout: Layout) -> Answer:
     """The answer's code moved under the function's head, less the head if it brings it."""
     # A body is no Python by itself, so the fence is taken as it stands.
-    start = _FENCE if layout == "chat" and not text.lstrip().startswith(("```", "~~~")) else ""
+    start = _FENCE if layout == "chat" and not extraction.opens(text) else ""
     found = extraction.blocks(start + text)
     block = max(found, key=lambda each: len(each.code), default=None)
     if block is None or not block.code.strip():

@@ -22,11 +22,11 @@ holes in the kernel. Behind `limits` also the network, reading files, and, run b
 user may write and processes that outlive the one that judges them.
 """
 
-import math
 import queue
 import secrets
 import sys
 import threading
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -35,10 +35,7 @@ from coderet.benchmarks.answering import Outcome, Program
 from coderet.benchmarks.sandbox.containment import LEVELS, Level, Place, SandboxError, available, strongest
 from coderet.benchmarks.sandbox.parent import Died, Parent, Unready
 
-__all__ = ["LEVELS", "Level", "SandboxError", "available", "interpreter", "limit", "run", "strongest"]
-
-SECONDS = 10.0  # the least limit: a reference that takes 2.7 s alone takes 3.9 s on a loaded machine
-TIMES_THE_REFERENCE = 5.0
+__all__ = ["LEVELS", "Level", "SandboxError", "available", "interpreter", "run", "strongest"]
 
 
 def run(
@@ -72,8 +69,7 @@ def run(
         else:
             known = (interpreters or {}).get(program.environment) or interpreter(program.environment)
             todo.setdefault(Warmth(known, program.modules, program.tree), []).append(place)
-    waiting = [(warmth, place) for warmth, places in todo.items() for place in places]
-    yield from in_lanes(programs, waiting, min(processes, len(waiting)), wall)
+    yield from in_lanes(programs, Waiting(todo), processes, wall)
 
 
 def interpreter(environment: str) -> Path:
@@ -84,11 +80,6 @@ def interpreter(environment: str) -> Path:
     if not path.exists():
         raise SandboxError(f"{path} is not there; run: make env ENV={environment}")
     return path
-
-
-def limit(reference_seconds: float) -> float:
-    """Seconds that an answer may take where the reference took reference_seconds."""
-    return max(SECONDS, math.ceil(TIMES_THE_REFERENCE * reference_seconds))
 
 
 class Warmth(NamedTuple):
@@ -107,28 +98,53 @@ def without_running(program: Program) -> Outcome | None:
     return None
 
 
+class Waiting:
+    """Places of programs that are to run, handed out to lanes so that they import as little as may be.
+
+    A lane goes on with what its warm parent has imported. Then it takes programs that no other lane is at, the first
+    first, and only when there are none it helps where most are left, which takes a warm parent more.
+    """
+
+    def __init__(self, places: Mapping[Warmth, Sequence[int]]) -> None:
+        self.lock = threading.Lock()
+        self.left = {warmth: deque(own) for warmth, own in places.items() if own}
+        self.count = sum(map(len, self.left.values()))
+        self.at: dict[int, Warmth] = {}
+
+    def next(self, lane: int) -> tuple[Warmth, int] | None:
+        """The next program of a lane, None if none is left."""
+        with self.lock:
+            left = {warmth: places for warmth, places in self.left.items() if places}
+            if not left:
+                return None
+            own, taken = self.at.get(lane), set(self.at.values())
+            if own not in left:
+                free = [warmth for warmth in left if warmth not in taken]
+                own = free[0] if free else max(left, key=lambda warmth: len(left[warmth]))
+                self.at[lane] = own
+            return own, left[own].popleft()
+
+
 def in_lanes(
-    programs: Sequence[Program], waiting: list[tuple[Warmth, int]], lanes: int, wall: Level
+    programs: Sequence[Program], waiting: Waiting, processes: int, wall: Level
 ) -> Iterator[tuple[int, Outcome]]:
     """Every lane takes the next program when it has finished one, and keeps its warm parent as long as it fits."""
     results: queue.SimpleQueue[tuple[int, Outcome] | BaseException] = queue.SimpleQueue()
-    order, lock, stop = iter(waiting), threading.Lock(), threading.Event()
+    stop, count = threading.Event(), waiting.count
 
     def lane(number: int) -> None:
         parent, warmth = None, None
         try:
             while not stop.is_set():
-                with lock:
-                    wanted, place = next(order, (None, -1))
-                if wanted is None:
+                following = waiting.next(number)
+                if following is None:
                     return
+                wanted, place = following
                 if parent is None or wanted != warmth:
                     if parent is not None:
                         parent.close()
-                    parent, warmth = (
-                        Parent(wall, Place(wanted.interpreter, wanted.tree, number), wanted.modules),
-                        wanted,
-                    )
+                    at, warmth = Place(wanted.interpreter, wanted.tree, number), wanted
+                    parent = Parent(wall, at, wanted.modules)
                 results.put((place, outcome(programs[place], parent)))
         except BaseException as error:
             results.put(error)
@@ -136,11 +152,11 @@ def in_lanes(
             if parent is not None:
                 parent.close()
 
-    threads = [threading.Thread(target=lane, args=(number,), daemon=True) for number in range(lanes)]
+    threads = [threading.Thread(target=lane, args=(number,), daemon=True) for number in range(min(processes, count))]
     for thread in threads:
         thread.start()
     try:
-        for _ in waiting:
+        for _ in range(count):
             result = results.get()
             if isinstance(result, BaseException):
                 raise result

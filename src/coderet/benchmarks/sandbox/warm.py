@@ -1,7 +1,9 @@
 """The warm parent: a process that has imported what programs need and forks a child for each of them.
 
 It runs alone, by any interpreter from 3.9 on and without the suite, inside the containment that `containment` built:
-everything here is of the standard library. `worker` sends it jobs and reads what became of them.
+everything here is of the standard library. `parent` sends it jobs and reads what became of them. It is one file, for
+what runs inside must not be found there: it is the module `__main__`, whose place the answer takes, and its file is the
+one whose frames the audit hook trusts.
 
 A child passes by a proof. The proof is read from a pipe before the answer starts and then lies on the value stack of
 one expression, where no name leads to it; the check comes through another pipe when the answer has run to its end, is
@@ -47,6 +49,7 @@ OPEN_FILES = 256
 HEAP_TYPE = 1 << 9  # a class whose attributes can be set
 TICK = 0.1  # seconds between looks at the memory of a program's processes
 SPARE_MEMORY = 256 << 20  # the machine's own: below it programs end
+FOLDERS_IN_MEMORY = 768 << 20  # at most: the two that a program may write
 WALL = 3.0  # wall time over processor time: what a loaded machine may add
 WALL_EXTRA = 2.0
 PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 4, 36, 38
@@ -315,6 +318,7 @@ def judged(job, settings, known):
         "RLIMIT_NPROC": (PROCESSES + settings["others"],) * 2,
         "RLIMIT_NOFILE": (OPEN_FILES,) * 2,
     }
+    shared = machine_memory()[1]
     began = time.monotonic()
     pid = os.fork()
     if pid == 0:
@@ -349,7 +353,7 @@ def judged(job, settings, known):
             break
         ready = [each for each, _ in waiting.poll(max(1, min(TICK, left) * 1000))]
         if not ready and time.monotonic() - began > TICK:
-            ended = memory_spent(job["memory"], settings)
+            ended = memory_spent(job["memory"], shared, settings)
         if report in ready:
             part = os.read(report, 1 << 16)
             told += part[: (1 << 16) - len(told)]
@@ -712,15 +716,28 @@ def held_by(process):
     return fields[0], fields[1] - fields[2]
 
 
-def memory_spent(memory, settings):
+def machine_memory():
+    """Bytes of the machine's memory that are to be had, and that are held in common: in files of memory, or mapped."""
+    with open("/proc/meminfo") as file:
+        told = dict(line.split(":") for line in file)
+    return tuple(int(told[name].split()[0]) << 10 for name in ("MemAvailable", "Shmem"))
+
+
+def memory_spent(memory, shared, settings):
+    """What says that a program has too much; shared: what the machine held in common before it began.
+
+    What is in a file without a name, or in pages that several processes have, no process holds for itself: it is seen
+    only in what the machine holds in common, of which programs that run beside this one may fill their folders.
+    """
     own = held_by("self")[1]  # which every fork of this one shows as its own
     total = sum(max(0, held_by(each)[1] - own) for each in processes_of(settings))
     if total > memory:
         return "memory", f"its processes held {total >> 20} MiB"
-    with open("/proc/meminfo") as file:
-        for line in file:
-            if line.startswith("MemAvailable:") and int(line.split()[1]) << 10 < SPARE_MEMORY:
-                return "memory", "the machine had no more"
+    available, common = machine_memory()
+    if common - shared > memory + 2 * FOLDERS_IN_MEMORY:
+        return "memory", f"{(common - shared) >> 20} MiB more are held in common than before it"
+    if available < SPARE_MEMORY:
+        return "memory", "the machine had no more"
     return None
 
 
