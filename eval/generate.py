@@ -11,7 +11,7 @@ from dataclasses import asdict
 from coderet import benchmarks, generators, paths, stage
 from coderet.benchmarks import asking, contexts, prompts
 from coderet.corpora import answered, store
-from coderet.generators import base, completions, sampling
+from coderet.generators import base, completions
 from coderet.metrics import efficiency
 from coderet.params import answerer
 
@@ -28,14 +28,14 @@ def main(benchmark: str, context: str, generator: str) -> None:
             spec.documents, spec.withheld, spec.chunking, spec.chunk, where, spec.window, spec.order, spec.comments
         )
         facts = benchmarks.benchmark(params.benchmarks[benchmark].kind)
-        drawn = sampling.Sampling(**asdict(params.answering.sampling))
+        drawn = params.answering.sampling
         loaded = generators.load(paths.generator(generator), model.kind, model.settings)
         limits = {"window": loaded.window - drawn.max_new_tokens, "budget": spec.budget}
         counter = prompts.Counter(loaded)
         settings = {
             "layout": loaded.layout,
             "generator": loaded.identity,
-            "sampling": asdict(params.answering.sampling),
+            "sampling": asdict(drawn),
             "context": asdict(spec),
         }
         told = {}

@@ -13,9 +13,9 @@ from coderet.generators.base import Prompt
 from coderet.generators.completions import complete
 from coderet.generators.guessing import Echo
 from coderet.generators.local import Local
-from coderet.generators.sampling import Sampling
 from coderet.records import DataError
 from coderet.registry import BadValue
+from coderet.sampling import Sampling
 
 WORDS = tiny_checkpoints.WORDS[5:]
 PROMPTS = [Prompt(" ".join(WORDS[place:])) for place in range(0, len(WORDS), 2)]

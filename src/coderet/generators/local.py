@@ -26,11 +26,11 @@ from transformers.utils import logging as transformers_logging
 from coderet.corpora import sources
 from coderet.generators import attention, drawing, model_folder, slots
 from coderet.generators.base import Completion, Layout, Prompt, parted
-from coderet.generators.sampling import Sampling
 from coderet.generators.wording import Worded, Wording
 from coderet.precision import computing_type
 from coderet.records import DataError
 from coderet.registry import check_range
+from coderet.sampling import Sampling
 
 BATCH = {"cpu": 64, "cuda": 128}
 CACHE_GIGABYTES = {"cpu": 4.0, "cuda": 16.0}
