@@ -19,7 +19,7 @@ from coderet.corpora import sources
 from coderet.generators.base import Completion, Prompt
 from coderet.generators.local import Local
 from coderet.generators.openai import OpenAI
-from coderet.generators.sampling import Sampling
+from coderet.sampling import Sampling
 
 FILES = Path(".work/bench/humaneval")
 

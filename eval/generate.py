@@ -11,7 +11,7 @@ from dataclasses import asdict
 from coderet import benchmarks, generators, paths, stage
 from coderet.benchmarks import asking, contexts, prompts
 from coderet.corpora import answered, store
-from coderet.generators import base, completions, sampling
+from coderet.generators import base, completions
 from coderet.metrics import efficiency
 from coderet.params import answerer
 
@@ -37,15 +37,14 @@ def main(benchmark: str, context: str, generator: str) -> None:
             spec.shows,
         )
         facts = benchmarks.benchmark(params.benchmarks[benchmark].kind)
-        asked_for = asdict(params.sampled(benchmark))
-        drawn = sampling.Sampling(**asked_for)
+        drawn = params.sampled(benchmark)
         loaded = generators.load(paths.generator(generator), model.kind, model.settings)
         limits = {"window": loaded.window - drawn.max_new_tokens, "budget": spec.budget}
         counter = prompts.Counter(loaded)
         settings = {
             "layout": loaded.layout,
             "generator": loaded.identity,
-            "sampling": asked_for,
+            "sampling": asdict(drawn),
             "context": asdict(spec),
         }
         asked: dict[str, list[asking.Question]] = {}

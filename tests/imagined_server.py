@@ -15,12 +15,15 @@ class Server:
     """behaviours: what it does with the next requests; after them it answers well, each with `told(payload)`.
 
     always: what it does with every request, in their place. most: requests that were under way at the same time.
+    times: when each came, in seconds. released: set when the server closes, for behaviours that wait.
     """
 
     def __init__(self) -> None:
         self.asked: list[dict[str, Any]] = []
         self.paths: list[str] = []
         self.headers: list[dict[str, str]] = []
+        self.times: list[float] = []
+        self.released = threading.Event()
         self.behaviours: list[Behaviour] = []
         self.always: Behaviour = well
         self.most = self._now = 0
@@ -34,6 +37,7 @@ class Server:
                     server.asked.append(payload)
                     server.paths.append(self.path)
                     server.headers.append(dict(self.headers))
+                    server.times.append(time.monotonic())
                     behaviour = server.behaviours.pop(0) if server.behaviours else server.always
                     server._now += 1
                     server.most = max(server.most, server._now)
@@ -50,6 +54,7 @@ class Server:
         threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
     def close(self) -> None:
+        self.released.set()
         self._http.shutdown()
         self._http.server_close()
 
@@ -93,7 +98,11 @@ def slowly(handler: Any, payload: dict[str, Any]) -> None:
 
 
 def cut_off(handler: Any, payload: dict[str, Any]) -> None:
-    content = json.dumps(answer(payload, told(payload))).encode()
+    send_half(handler, answer(payload, told(payload)))
+
+
+def send_half(handler: Any, body: object) -> None:
+    content = json.dumps(body).encode()
     handler.send_response(200)
     handler.send_header("Content-Length", str(len(content)))
     handler.end_headers()

@@ -17,6 +17,8 @@ FLOORS = {
     "words": 0,
     "precision": 0,
     "serving": 0,
+    "sampling": 0,
+    "journal": 0,
     "encoders": 1,
     "indexes": 1,
     "generators": 1,
@@ -29,7 +31,8 @@ FLOORS = {
     "tracking": 3,
     "reports": 3,
 }
-OPEN_TO_ALL_ABOVE_AND_BESIDE = {"corpora", "metrics", "paths", "records", "registry", "words"}  # all stand on them
+# All stand on these.
+OPEN_TO_ALL_ABOVE_AND_BESIDE = {"corpora", "metrics", "paths", "records", "registry", "words", "sampling", "journal"}
 MAY_KNOW_ITS_NEIGHBOUR = {("training", "retrievers")}
 HEAVY = {"torch", "transformers", "sentence_transformers", "faiss", "pyserini", "jnius", "mlflow", "lightning", "bm25s"}
 

@@ -15,7 +15,8 @@ from typing import Any
 
 import yaml
 
-from coderet.registry import nearest
+from coderet.registry import BadValue, nearest
+from coderet.sampling import Sampling
 
 FILE = Path("params.yaml")
 TUNE = "tune"  # the setting of a fusion that says what of it is chosen on validation pairs
@@ -129,18 +130,6 @@ class Generator:
     kind: str
     fit: Mapping[str, Any]
     settings: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """How tokens are drawn: temperature 0 takes the likeliest. samples: answers a problem."""
-
-    temperature: float
-    top_p: float
-    top_k: int
-    samples: int
-    seed: int
-    max_new_tokens: int
 
 
 @dataclass(frozen=True)
@@ -522,11 +511,6 @@ def _check_answers(params: Params, where: str) -> None:
             f"{where}: answering.passes names {too_many}; wanted numbers from 1 to answering.sampling.samples: "
             f"{sampling.samples}"
         )
-    if sampling.samples > 1 and sampling.temperature == 0:
-        raise ParamsError(
-            f"{where}: answering.sampling asks for {sampling.samples} samples at temperature 0, which are all equal; "
-            "wanted samples: 1, or a temperature above 0"
-        )
 
 
 class _Loader(yaml.SafeLoader):
@@ -561,11 +545,6 @@ _LIMITS: dict[tuple[type, str], tuple[float, float]] = {
     (Context, "budget"): (0, math.inf),
     (Context, "window"): (0, math.inf),
     (Context, "distractors"): (0, 2**31 - 1),
-    (Sampling, "temperature"): (0, math.inf),
-    (Sampling, "top_p"): (0, 1),
-    (Sampling, "top_k"): (0, math.inf),
-    (Sampling, "samples"): (1, math.inf),
-    (Sampling, "max_new_tokens"): (1, math.inf),
     (Answering, "processes"): (1, math.inf),
     (Scoring, "confidence"): (0, 1),
     (Scoring, "resamples"): (1, math.inf),
@@ -600,7 +579,6 @@ _OPTIONAL: dict[type, dict[str, Any]] = {
         "shows": "text",
     },
     Generator: {"fit": {}},
-    Sampling: {"temperature": 0.0, "top_p": 1.0, "top_k": 0, "samples": 1, "seed": 0, "max_new_tokens": 384},
     Answering: {"passes": [1], "processes": 2, "left_out": {}},
     Grid: {
         "distilled": [],
@@ -644,7 +622,8 @@ def _record(kind: type, raw: Any, where: str) -> Any:
                 )
     for key, default in _OPTIONAL.get(kind, {}).items():
         given.setdefault(key, default)
-    missing = [name for name in names if name not in given]
+    own_defaults = {each.name for each in dataclasses.fields(kind) if each.default is not dataclasses.MISSING}
+    missing = [name for name in names if name not in given and name not in own_defaults]
     if missing:
         near = nearest(missing[0], given.get(rest_name, {})) if rest_name else ""
         raise ParamsError(f"{where} lacks {', '.join(missing)}.{near}")
@@ -654,7 +633,10 @@ def _record(kind: type, raw: Any, where: str) -> Any:
         low, high = _LIMITS.get((kind, name), (-math.inf, math.inf))
         if isinstance(value, int | float) and not low <= value <= high:  # NaN is refused too
             raise ParamsError(f"{where}: {name} is {value}; wanted a number from {low} {_up_to(high)}")
-    return kind(**values)
+    try:
+        return kind(**values)
+    except BadValue as error:
+        raise ParamsError(f"{where}: {error}") from None
 
 
 def _up_to(high: float) -> str:

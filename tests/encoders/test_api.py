@@ -1,18 +1,14 @@
 """An encoder on a server: what is asked, what is made of every kind of answer, and what is left on disk."""
 
-import contextlib
-import json
-import threading
 import time
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from imagined_server import refusing, send
+from imagined_server import Server, refusing, send, send_half
 
 from coderet import encoders
 from coderet.corpora import sources
@@ -35,44 +31,16 @@ def vector(text: str | list[int]) -> list[float]:
     return [float(len(text)), float(sum(map(ord, text)) % 97), 1.0]
 
 
-class Model:
-    """A server on this machine. behaviours: what it does with the next requests; after them it answers well."""
+class Model(Server):
+    """Answers with vectors."""
 
     def __init__(self) -> None:
-        self.asked: list[dict[str, Any]] = []
-        self.headers: list[dict[str, str]] = []
-        self.paths: list[str] = []
-        self.times: list[float] = []
-        self.behaviours: list[Callable[[Any, dict[str, Any]], None]] = []
-        self.released = threading.Event()
-        model = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                payload = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                model.asked.append(payload)
-                model.headers.append(dict(self.headers))
-                model.paths.append(self.path)
-                model.times.append(time.monotonic())
-                behaviour = model.behaviours.pop(0) if model.behaviours else well
-                with contextlib.suppress(OSError):
-                    behaviour(self, payload)
-
-            def log_message(self, *_: object) -> None: ...
-
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._http.daemon_threads = True
-        self.address = f"http://127.0.0.1:{self._http.server_port}/v1"
-        threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        super().__init__()
+        self.always = well
 
     @property
     def texts(self) -> list[Any]:
         return [text for payload in self.asked for text in payload.get("input", payload.get("texts"))]
-
-    def close(self) -> None:
-        self.released.set()
-        self._http.shutdown()
-        self._http.server_close()
 
 
 def answer(payload: dict[str, Any]) -> dict[str, Any]:
@@ -99,12 +67,7 @@ def with_data(change: Callable[[list[Any]], list[Any]]) -> Callable[[Any, dict[s
 
 
 def cut_off(handler: Any, payload: dict[str, Any]) -> None:
-    content = json.dumps(answer(payload)).encode()
-    handler.send_response(200)
-    handler.send_header("Content-Length", str(len(content)))
-    handler.end_headers()
-    handler.wfile.write(content[: len(content) // 2])
-    handler.close_connection = True
+    send_half(handler, answer(payload))
 
 
 def hang_up(handler: Any, payload: dict[str, Any]) -> None:

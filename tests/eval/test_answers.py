@@ -1,6 +1,11 @@
 """HumanEval's sample through refer, generate, judge and compare, answered by the generator without a model."""
 
+import os
 import runpy
+import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -71,6 +76,47 @@ def test_every_step_is_kept(here):
     samples = answered.samples_path(paths.scores("humaneval", "oracle+extractive"), "humaneval-40")
     leaks = answered.read(samples, answered.SAMPLES)["leak"].to_pylist()
     assert set(leaks) - {None} == {1.0} and leaks.count(None) < 4  # of those few without a line that tells
+
+
+KILLED = """
+import os
+import runpy
+import signal
+import sys
+
+from coderet.generators import completions
+
+keep = completions.Store.add
+
+
+def kept(store, key, completion):
+    found = keep(store, key, completion)
+    if len(store) == int(sys.argv[2]):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return found
+
+
+completions.Store.add = kept
+runpy.run_path(sys.argv[1])["main"]("humaneval", "oracle", "extractive")
+"""
+
+
+def test_a_stage_that_is_killed_half_way_goes_on_and_ends_as_one_that_was_not(here, tmp_path, monkeypatch):
+    shutil.copytree(here, tmp_path, symlinks=True, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    folder = paths.completions("humaneval", "oracle+extractive")
+    shutil.rmtree(folder)
+    shutil.rmtree(paths.WORK / "completions")
+    (tmp_path / "killed.py").write_text(KILLED)
+    command = [sys.executable, "killed.py", str(ROOT / "eval/generate.py"), "17"]
+    assert subprocess.run(command, env=os.environ | {"PYTHONPATH": str(ROOT / "src")}).returncode == -signal.SIGKILL
+    assert not folder.exists()  # nothing that counts as done
+    stage("eval/generate", "humaneval", "oracle", "extractive")
+    told = store.read_json(paths.result("humaneval", "oracle+extractive", "generate"))["datasets"]["humaneval-40"]
+    assert (told["kept"], told["made"]) == (17, 23)  # and nothing that was done is lost
+    names = sorted(path.name for path in folder.iterdir())
+    assert names == sorted(path.name for path in (here / folder).iterdir())
+    assert all((folder / name).read_bytes() == (here / folder / name).read_bytes() for name in names)
 
 
 def test_the_report_lays_them_side_by_side(here):

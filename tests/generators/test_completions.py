@@ -8,8 +8,8 @@ import pytest
 
 from coderet.generators.base import Completion, Prompt
 from coderet.generators.completions import Store, Tally, complete
-from coderet.generators.sampling import Sampling
 from coderet.records import DataError
+from coderet.sampling import Sampling
 
 GREEDY, THREE = Sampling(), Sampling(temperature=1, samples=3)
 PROMPTS = [Prompt("a"), Prompt("b"), Prompt("c")]

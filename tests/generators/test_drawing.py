@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from coderet.generators.drawing import drawn, likeliest
-from coderet.generators.sampling import Sampling
+from coderet.sampling import Sampling
 
 LOGITS = torch.tensor([[0.5, 0.2, 0.3]]).log()
 

@@ -8,9 +8,9 @@ import pytest
 from coderet import generators
 from coderet.generators.base import Generator, Prompt
 from coderet.generators.extractive import Extractive
-from coderet.generators.sampling import Sampling
 from coderet.records import DataError
 from coderet.registry import UnknownName
+from coderet.sampling import Sampling
 
 CODE = "def sort(a):\n    # é, 好\n    return a\n"
 PROMPTS = [Prompt("sort a list", documents=(CODE,)), Prompt("find"), Prompt("sort a list", documents=(CODE, "def f"))]

@@ -11,10 +11,11 @@ import torch
 from coderet.generators import slots
 from coderet.generators.base import Prompt
 from coderet.generators.completions import complete
+from coderet.generators.guessing import Echo
 from coderet.generators.local import Local
-from coderet.generators.sampling import Sampling
 from coderet.records import DataError
 from coderet.registry import BadValue
+from coderet.sampling import Sampling
 
 WORDS = tiny_checkpoints.WORDS[5:]
 PROMPTS = [Prompt(" ".join(WORDS[place:])) for place in range(0, len(WORDS), 2)]
@@ -124,25 +125,47 @@ def test_where_memory_is_used_up_the_message_names_what_to_lower(local, monkeypa
         [*local.generate(PROMPTS, TEN)]
 
 
-def test_slots_move_together_when_nobody_waits(local):
-    class Counted:
-        def __init__(self, model):
-            self.model, self.rows = model, []
+class Counted:
+    """A model that remembers how many tokens it read at once."""
 
-        def __call__(self, **given):
-            self.rows.append(len(given["input_ids"]))
-            return self.model(**given)
+    def __init__(self, model):
+        self.model, self.tokens = model, []
 
-        def parameters(self):
-            return self.model.parameters()
+    def __call__(self, **given):
+        self.tokens.append(given["input_ids"].numel())
+        return self.model(**given)
 
+    def parameters(self):
+        return self.model.parameters()
+
+
+def test_slots_move_together_when_nobody_waits(local, monkeypatch):
+    monkeypatch.setattr(Echo, "guess", lambda *_: [])
     model = Counted(local._model)
     wanted = [slots.Wanted([5, 6], limit) for limit in (1, 3, 3, 6)]
     likeliest = lambda logits, _: logits.argmax(-1)  # noqa: E731
     made = {each.place: each for each in slots.write(model, wanted, 2, likeliest, lambda *_: False)}
     assert [len(made[place].ids) for place in range(4)] == [1, 3, 3, 6]
     assert made[3].ids[:3] == made[1].ids == made[2].ids and made[1].ids[0] == made[0].ids[0]
-    assert sum(model.rows) == 4 + 5 + 2 + 2  # each prompt once, then a row for each token after the first
+    assert sum(model.tokens) == 4 * 2 + 2 + 2 + 5  # each prompt, then a token for each after the first
+
+
+def test_what_repeats_is_written_several_tokens_at_a_time_and_is_the_same(local, monkeypatch):
+    model = Counted(local._model)
+    wanted = [slots.Wanted([7, 8, 9, 7, 8, 9], 60), slots.Wanted([5], 40)]
+    likeliest = lambda logits, _: logits.argmax(-1)  # noqa: E731
+    never = lambda *_: False  # noqa: E731
+    guessed = {each.place: each.ids for each in slots.write(model, wanted, 2, likeliest, never)}
+    steps = len(model.tokens)
+    monkeypatch.setattr(Echo, "guess", lambda *_: [])
+    assert {each.place: each.ids for each in slots.write(model, wanted, 2, likeliest, never)} == guessed
+    assert steps < 2 + 59 == len(model.tokens) - steps  # this tiny model soon writes the same again and again
+
+
+def test_guesses_do_not_change_what_is_drawn(local, monkeypatch):
+    guessed = sorted(local.generate(PROMPTS, WARM))
+    monkeypatch.setattr(Echo, "guess", lambda *_: [])
+    assert sorted(local.generate(PROMPTS, WARM)) == guessed
 
 
 # Folders

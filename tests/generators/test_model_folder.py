@@ -7,8 +7,8 @@ import pytest
 from coderet.corpora import sources
 from coderet.generators import model_folder
 from coderet.generators.base import Prompt
-from coderet.generators.sampling import Sampling
 from coderet.records import DataError
+from coderet.sampling import Sampling
 
 
 def test_what_a_source_lacks_is_told(tiny, tmp_path):

@@ -10,9 +10,9 @@ from imagined_server import Server, answer, cut_off, refusing, saying, send, slo
 from coderet.generators import completions
 from coderet.generators.base import Completion, Prompt
 from coderet.generators.openai import OpenAI, ServerError, SpendingLimit
-from coderet.generators.sampling import Sampling
 from coderet.records import DataError
 from coderet.registry import BadValue
+from coderet.sampling import Sampling
 from coderet.serving import server as serving
 
 KEY = "sk-imagined-0123456789"

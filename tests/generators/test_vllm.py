@@ -18,10 +18,10 @@ from coderet.benchmarks import humaneval
 from coderet.benchmarks.answers.humaneval import FENCE_STOP
 from coderet.generators.base import Completion, Prompt
 from coderet.generators.openai import OpenAI
-from coderet.generators.sampling import Sampling
 from coderet.generators.vllm import Vllm
 from coderet.records import DataError
 from coderet.registry import BadValue
+from coderet.sampling import Sampling
 
 ENVIRONMENT = Path(os.environ.get("CODERET_VLLM", Path(__file__).parents[2] / ".vllm"))
 PYTHON = ENVIRONMENT / "bin" / "python"
@@ -36,7 +36,7 @@ import json
 import sys
 
 from coderet.generators.base import Completion, Prompt
-from coderet.generators.sampling import Sampling
+from coderet.sampling import Sampling
 from coderet.generators.vllm import Vllm
 
 if __name__ == "__main__":

@@ -1,81 +1,30 @@
-"""Two generators' answers to four problems, with no context and with two, written with the library's own writers."""
+"""One generator's answers to eight problems, with no context and with two."""
 
-import pyarrow as pa
+import answered_files
 import pytest
 import yaml
+from answered_files import table, write
 
-from coderet import paths, reports
-from coderet.corpora import answered, store
-from coderet.params import answerer
+from coderet import reports
 from coderet.records import DataError, Published
 from coderet.reports import answers, generation
 
 # Which of the problems p0 ... p7 are solved.
 SOLVED = {"none": {0}, "oracle": set(range(8)), "bm25": {1, 2}}
-RUNS = {"none": "none", "oracle": "oracle", "bm25": "plain"}
-
-
-def write(root, context, solved, ids=tuple(f"p{n}" for n in range(8))):
-    name = answerer(context, "small")
-    values = [float(n in solved) for n in range(len(ids))]
-    share = sum(values) / len(values)
-    figure = {"value": share, "low": share / 2, "high": min(1.0, share * 1.5)}
-    tallies = {"verdicts": {"passed": len(solved), "failed": 8 - len(solved)}, "forms": {"fence": 8}}
-    store.write_json(
-        root / paths.result("solutions", name, "judge"),
-        {
-            "datasets": {"solutions-8": {"metrics": {"pass@1": figure}, "queries": 8, "counts": {"samples": 8}}},
-            "told": {"solutions-8": tallies},
-            "wall": "bubblewrap",
-            "seconds": 2.0,
-            "inputs": context,
-        },
-    )
-    spent = {"prompts": 8, "truncated": 2, "tokens_lost": 50, "documents_cut": 2, "documents_dropped": 1, "made": 8}
-    spent |= {"prompt_tokens": 800, "completion_tokens": 400, "made_tokens": 400, "seconds": 4.0}
-    store.write_json(
-        root / paths.result("solutions", name, "generate"),
-        {
-            "datasets": {"solutions-8": spent},
-            "settings": {"context": {"run": RUNS[context], "documents": 5, "withheld": "out", "chunk": "first"}},
-        },
-    )
-    rows = [
-        {
-            "problem_id": own,
-            "sample": 0,
-            "verdict": "passed" if n in solved else "failed",
-            "detail": "",
-            "form": "fence",
-            "code": f"def f{n}():\n    pass",
-            "leak": 1.0 if context == "oracle" else 0.0,
-            "question": f"write f{n}",
-            "context": "" if context == "none" else f"def g{n}(): 0",
-        }
-        for n, own in enumerate(ids)
-    ]
-    folder = root / paths.scores("solutions", name)
-    answered.write(answered.samples_path(folder, "solutions-8"), rows, answered.SAMPLES)
-    column = pa.chunked_array([pa.array(ids, pa.large_string())])
-    store.write_scorecard(folder / "solutions-8.arrow", column, {"pass@1": pa.array(values).to_numpy()})
+RUNS = {"none": "none", "oracle": "oracle"}
 
 
 @pytest.fixture
 def read(root):
     for context, solved in SOLVED.items():
-        write(root, context, solved)
-    return reports.read_answers([("solutions", each, "small") for each in SOLVED], root=root)
+        write(root, context, solved, run=RUNS.get(context, "plain"))
+    return answered_files.read(root, *SOLVED)
 
 
 @pytest.fixture
 def markdown(read, results):
     page = reports.report(results, [], {}, "plain", answers=read)
     return reports.as_markdown(page)
-
-
-def table(markdown, title):
-    section = markdown.split(f"## {title}\n")[1].split("\n## ")[0]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
 
 
 def test_each_context_is_told_with_its_interval_and_against_none(markdown):
@@ -122,9 +71,9 @@ def test_without_answers_there_are_no_sections_and_what_is_missing_is_named(resu
 
 
 def test_answers_to_other_problems_are_not_compared(root):
-    write(root, "none", {0})
+    write(root, "none", {0}, run="none")
     write(root, "oracle", {0}, ids=tuple(f"q{n}" for n in range(8)))
-    read = reports.read_answers([("solutions", each, "small") for each in ("none", "oracle")], root=root)
+    read = answered_files.read(root, "none", "oracle")
     with pytest.raises(DataError, match="answered different problems"):
         read.changes("solutions-8", "solutions")
 

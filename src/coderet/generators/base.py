@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple, Protocol
 
-from coderet.generators.sampling import Sampling
+from coderet.sampling import Sampling
 
 Layout = Literal["chat", "base"]
 

@@ -6,7 +6,6 @@ for again. A failure is a line too, which says what went wrong; the next run ask
 there is no result, for a prompt without a completion must not look like one that was answered with nothing.
 """
 
-import fcntl
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -16,9 +15,10 @@ from typing import Any
 
 from tqdm import tqdm
 
+from coderet import journal
 from coderet.generators.base import Completion, Generator, Prompt, whole
-from coderet.generators.sampling import Sampling
 from coderet.records import DataError
+from coderet.sampling import Sampling
 
 FAILED = "failed"
 SHOWN = 3
@@ -69,18 +69,9 @@ class Store:
         """
         completion = completion._replace(text=whole(completion.text), error=whole(completion.error))
         line = json.dumps([key, *completion[1:]]).encode()
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            size = os.fstat(handle).st_size
-            torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
-            content = (b"\n" if torn else b"") + line + b"\n"
-            while content:
-                content = content[os.write(handle, content) :]
+        with journal.opened(self.path) as handle:
+            journal.append(handle, b"\n" + line if journal.torn(handle) else line)
             os.fsync(handle)
-        finally:
-            os.close(handle)
         self._read(line)
         return completion
 

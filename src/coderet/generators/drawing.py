@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from coderet.generators.sampling import Sampling
+from coderet.sampling import Sampling
 
 FEW = 128  # tokens that are looked at first: nearly always they hold the share that top_p asks for
 

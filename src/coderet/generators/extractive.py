@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from coderet.generators.base import Completion, Layout, Prompt, parted
-from coderet.generators.sampling import Sampling
 from coderet.registry import check_range
+from coderet.sampling import Sampling
 
 FENCE = "```"
 _TOKEN = re.compile(r"\w+|[^\w\s]|\s+")

@@ -1,7 +1,8 @@
 """Any causal model of transformers as a generator, in this process.
 
-Many prompts are written at once, in slots (`slots`). Greedy completions depend on companions only through rounding: in
-fp32 next to never, in bf16 where two tokens are nearly equally likely. Sampled ones draw from random numbers of their
+Many prompts are written at once, in slots (`slots`), and what only repeats is written several tokens at a time
+(`guessing`). Greedy completions depend on companions only through rounding: in fp32 next to never, in bf16 where two
+tokens are nearly equally likely. Sampled ones draw from random numbers of their
 own prompt, so that a run that goes on gives what one that was not stopped would have.
 
 Of models with a sliding window only that much is used, for there the window sees all. Left out: models whose attention
@@ -23,16 +24,16 @@ from transformers import AutoModelForCausalLM
 from transformers.utils import logging as transformers_logging
 
 from coderet.corpora import sources
-from coderet.generators import drawing, model_folder, slots, stretching
+from coderet.generators import attention, drawing, model_folder, slots, stretching
 from coderet.generators.base import Completion, Layout, Prompt, parted
-from coderet.generators.sampling import Sampling
 from coderet.generators.wording import Worded, Wording
 from coderet.precision import computing_type
 from coderet.records import DataError
 from coderet.registry import check_range
+from coderet.sampling import Sampling
 
-BATCH = {"cpu": 32, "cuda": 128}
-CACHE_GIGABYTES = {"cpu": 2.0, "cuda": 16.0}
+BATCH = {"cpu": 64, "cuda": 128}
+CACHE_GIGABYTES = {"cpu": 4.0, "cuda": 16.0}
 GIGABYTE = 2**30
 SLACK = 8  # tokens that may have no letter of their own
 ELSEWHERE = "serve it with vLLM and name the server in a generator of kind openai"
@@ -43,7 +44,7 @@ class Local(Worded):
 
     layout: `chat` by the model's template or `base` for plain continuation; None is chat where there is a template.
     window: tokens of prompt and completion together, None for what the model has. precision: fp32, bf16, or auto, which
-    is bf16 where the processor computes in it and fp32 elsewhere. batch: prompts that are written at once, None for 32
+    is bf16 where the processor computes in it and fp32 elsewhere. batch: prompts that are written at once, None for 64
     on a processor and 128 on a graphics processor; fewer where their keys and values would need more than
     cache_gigabytes. rope: how rotary positions are stretched, as transformers has it, such as
     `{rope_type: yarn, factor: 4.0}`; the window is then that of the model times factor.
@@ -106,18 +107,22 @@ class Local(Worded):
     def generate(self, prompts: Sequence[Prompt], sampling: Sampling) -> Iterator[Completion]:
         wanted = [slots.Wanted(*self.fitting(place, prompt, sampling)) for place, prompt in enumerate(prompts)]
         stops = [tuple(dict.fromkeys((*prompt.stop, *sampling.stop))) for prompt in prompts]
-        numbers = [np.random.Generator(np.random.Philox(key=each.seed(sampling))) for each in prompts]
+        numbers: dict[int, np.ndarray] = {}  # of the prompts that are written, one for each token
 
-        def choose(logits: Tensor, places: list[int]) -> Tensor:
+        def choose(logits: Tensor, asked: list[tuple[int, int]]) -> Tensor:
             if sampling.greedy:
                 return drawing.likeliest(logits)
-            return drawing.drawn(logits, sampling, np.array([numbers[place].random() for place in places]))
+            for place in {place for place, _ in asked} - numbers.keys():
+                own = np.random.Generator(np.random.Philox(key=prompts[place].seed(sampling)))
+                numbers[place] = own.random(wanted[place].limit)
+            return drawing.drawn(logits, sampling, np.array([numbers[place][at] for place, at in asked]))
 
         def ends(place: int, ids: list[int]) -> bool:
             return ids[-1] in self._ends or self._stopped(ids, stops[place])
 
         try:
             for done in slots.write(self._model, wanted, self._slots(wanted), choose, ends):
+                numbers.pop(done.place, None)
                 before = wanted[done.place].ids
                 ids = done.ids[:-1] if done.ids[-1] in self._ends else done.ids
                 said = self._wording.said(before, ids)
@@ -180,6 +185,7 @@ def _open(folder: Path, dtype: torch.dtype, rope: Mapping[str, Any] = {}) -> Any
     kinds = {*(getattr(model.config.get_text_config(), "layer_types", None) or ())}
     if not getattr(model, "_supports_attention_backend", False) or kinds - {"full_attention", "sliding_attention"}:
         raise DataError(f"{folder} is a {type(model).__name__}, whose attention is not the usual one; {ELSEWHERE}")
+    model.set_attn_implementation(attention.NAME)
     return model.eval()
 
 

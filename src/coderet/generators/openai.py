@@ -20,9 +20,9 @@ from typing import Any, Literal
 
 from coderet.corpora import sources
 from coderet.generators.base import Completion, Layout, Prompt, parted
-from coderet.generators.sampling import Sampling
 from coderet.records import DataError
 from coderet.registry import BadValue, check_range
+from coderet.sampling import Sampling
 from coderet.serving import counting, spending
 from coderet.serving.counting import Counter
 from coderet.serving.server import Refused, Server, ServerError

@@ -1,9 +1,10 @@
 """Completions of many prompts at once, each in a slot of one cache: a slot that is done takes the next prompt.
 
 A prompt is read alone, whatever waits beside it, and its keys and values are laid into its slot from the first place
-on. Then all slots write a token a step. No row is padded on the left and a row never sees beyond its own tokens, so
-that what a prompt gets hardly depends on its companions: only the order of additions inside the processor's matrix
-products does, by the number of rows. When no prompt waits, finished slots are closed and the others move together.
+on. Then all slots write, each a token a step and as many more as it guessed right (`guessing`). Tokens of a step stand
+in one row without padding, and a slot sees only its own, so that what a prompt gets hardly depends on its companions:
+only the order of additions inside the processor's matrix products does, by the number of tokens. When no prompt waits,
+finished slots are closed and the others move together.
 
 Reading is what costs most where contexts are long, and a processor is busy with one; so that prompts are read one by
 one costs little and wastes no padding.
@@ -12,11 +13,11 @@ one costs little and wastes no padding.
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
-STEP = 64  # places that the view of the cache grows by
+from coderet.generators import attention
+from coderet.generators.guessing import Echo
 
 
 class Wanted(NamedTuple):
@@ -34,8 +35,8 @@ class Written(NamedTuple):
     full: bool
 
 
-Choose = Callable[[Tensor, list[int]], Tensor]
-"""Tokens (B,) of logits (B, V) and the prompts' places."""
+Choose = Callable[[Tensor, list[tuple[int, int]]], Tensor]
+"""Tokens (N,) of logits (N, V), of each the prompt's place and how many tokens the completion has before it."""
 Ends = Callable[[int, list[int]], bool]
 """Whether what the prompt at a place has got so far, is all."""
 
@@ -43,24 +44,15 @@ Ends = Callable[[int, list[int]], bool]
 class Cache:
     """Keys and values of slots, (slots, heads, places, size) a layer, made when the first are laid in.
 
-    Models of transformers ask it by these names. `lengths`: places that each open slot has filled; `reading`: the slot
-    whose prompt is read now, None while all write.
+    Models of transformers ask it by these names. `reading`: the slot whose prompt is read now; `step`: what is written
+    while none is.
     """
 
     def __init__(self, slots: int, places: int) -> None:
         self.slots, self.places = slots, places
         self.reading: int | None = None
-        self.lengths: Tensor = torch.zeros(0, dtype=torch.long)
-        self._rows: Tensor = self.lengths
-        self._seen = 0
+        self.step: attention.Step | None = None
         self._layers: dict[int, tuple[Tensor, Tensor]] = {}
-
-    def write_at(self, lengths: Tensor) -> Tensor:
-        """The next token of every open slot comes to the end of its own; returns what each sees, (B, 1, 1, T) bool."""
-        self.reading, self.lengths = None, lengths
-        self._rows = torch.arange(len(lengths), device=lengths.device)
-        self._seen = min(self.places, -(-(int(lengths.max()) + 1) // STEP) * STEP)
-        return (torch.arange(self._seen, device=lengths.device) <= lengths[:, None])[:, None, None]
 
     def update(self, keys: Tensor, values: Tensor, layer_idx: int, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
         if layer_idx not in self._layers:
@@ -73,10 +65,10 @@ class Cache:
             for all_of_it, new in zip(own, (keys, values), strict=True):
                 all_of_it[self.reading, :, : new.shape[2]] = new[0]
             return keys, values
+        assert self.step is not None
         for all_of_it, new in zip(own, (keys, values), strict=True):
-            all_of_it[self._rows, :, self.lengths] = new[:, :, 0]
-        open_slots = len(self._rows)
-        return own[0][:open_slots, :, : self._seen], own[1][:open_slots, :, : self._seen]
+            all_of_it[self.step.slots, :, self.step.places] = new[0].transpose(0, 1)
+        return own
 
     def move(self, source: int, target: int) -> None:
         for keys, values in self._layers.values():
@@ -98,37 +90,60 @@ class _Row:
     def __init__(self, place: int, wanted: Wanted) -> None:
         self.place, self.limit, self.length = place, wanted.limit, len(wanted.ids)
         self.ids: list[int] = []
+        self._echo = Echo(wanted.ids)
+        self.guess: list[int] = []
+
+    @property
+    def next(self) -> list[int]:
+        """The tokens that are read next: the last one that stands, and what is guessed to come after it."""
+        return [self.ids[-1], *self.guess]
+
+    def take(self, chosen: Sequence[int], ends: Ends) -> Written | None:
+        """Keep what was chosen after each of `next`, up to the first that was guessed wrong; all there is, if done."""
+        right = 0
+        for token, guessed in zip(chosen, [*self.guess, None], strict=True):
+            self.ids.append(token)
+            self._echo.add(token)
+            self.length += 1
+            ended = ends(self.place, self.ids)
+            if ended or len(self.ids) >= self.limit:
+                return Written(self.place, self.ids, not ended)
+            if token != guessed:
+                break
+            right += 1
+        self._echo.checked(len(self.guess), right)
+        self.guess = self._echo.guess(self.limit - len(self.ids) - 1)
+        return None
 
 
 @torch.inference_mode()
 def write(model: Any, wanted: Sequence[Wanted], slots: int, choose: Choose, ends: Ends) -> Iterator[Written]:
     """What model writes after each prompt, as they are done. The longest are begun first.
 
-    model: a causal one of transformers whose attention is the full one of `sdpa`. slots: prompts at once.
+    model: a causal one of transformers whose attention is that of `attention`. slots: prompts at once.
     """
     if not wanted:
         return
     device = next(model.parameters()).device
     order = sorted(range(len(wanted)), key=lambda place: -len(wanted[place].ids) - wanted[place].limit)
-    most = max(len(each.ids) + each.limit for each in wanted)
-    cache = Cache(min(slots, len(wanted)), -(-most // STEP) * STEP)
+    cache = Cache(min(slots, len(wanted)), max(len(each.ids) + each.limit for each in wanted))
     rows: list[_Row] = []
     while order or rows:
         while order and len(rows) < cache.slots:
             row = _Row(order[0], wanted[order[0]])
-            row.ids.append(_read(model, cache, len(rows), wanted[row.place].ids, row.place, choose, device))
+            first = _read(model, cache, len(rows), wanted[row.place].ids, row.place, choose, device)
             del order[0]
-            if (done := _done(row, ends)) is not None:
+            row.length -= 1  # its last token was read with the prompt
+            if (done := row.take([first], ends)) is not None:
                 yield done
             else:
                 rows.append(row)
         if not rows:
             break
-        for row, token in zip(rows, _written(model, cache, rows, choose, device), strict=True):
-            row.ids.append(token)
-            row.length += 1
+        chosen = _written(model, cache, rows, choose, device)
+        finished = [row.take(own, ends) for row, own in zip(rows, chosen, strict=True)]
         for slot in reversed(range(len(rows))):
-            if (done := _done(rows[slot], ends)) is None:
+            if (done := finished[slot]) is None:
                 continue
             last = len(rows) - 1
             if slot != last:
@@ -149,22 +164,16 @@ def _read(model: Any, cache: Cache, slot: int, ids: Sequence[int], place: int, c
         use_cache=True,
         logits_to_keep=1,
     ).logits[:, -1]
-    return int(choose(logits, [place])[0])
+    return int(choose(logits, [(place, 0)])[0])
 
 
-def _written(model: Any, cache: Cache, rows: Sequence[_Row], choose: Choose, device: Any) -> list[int]:
-    """The next token of every row."""
-    lengths = torch.tensor([row.length for row in rows], device=device)
-    seen = cache.write_at(lengths)
-    last = torch.from_numpy(np.array([[row.ids[-1]] for row in rows])).to(device)
-    logits = model(
-        input_ids=last, attention_mask=seen, position_ids=lengths[:, None], cache=cache, use_cache=True
-    ).logits[:, -1]
-    chosen: list[int] = choose(logits, [row.place for row in rows]).tolist()
-    return chosen
-
-
-def _done(row: _Row, ends: Ends) -> Written | None:
-    ended = ends(row.place, row.ids)
-    full = len(row.ids) >= row.limit
-    return Written(row.place, row.ids, not ended) if ended or full else None
+def _written(model: Any, cache: Cache, rows: Sequence[_Row], choose: Choose, device: Any) -> list[list[int]]:
+    """What every row has after each of its next tokens."""
+    read = [row.next for row in rows]
+    step = attention.step([row.length for row in rows], [len(each) for each in read], device)
+    cache.reading, cache.step = None, step
+    ids = torch.tensor([[token for own in read for token in own]], device=device)
+    logits = model(input_ids=ids, position_ids=step.places[None], cache=cache, use_cache=True, step=step).logits[0]
+    asked = [(row.place, len(row.ids) + at) for row, own in zip(rows, read, strict=True) for at in range(len(own))]
+    chosen = iter(choose(logits, asked).tolist())
+    return [[next(chosen) for _ in own] for own in read]

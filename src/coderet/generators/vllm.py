@@ -16,10 +16,10 @@ from typing import Any, Literal
 from coderet.corpora import sources
 from coderet.generators import stretching
 from coderet.generators.base import Completion, Layout, Prompt, parted
-from coderet.generators.sampling import Sampling
 from coderet.generators.wording import Worded, Wording
 from coderet.records import DataError
 from coderet.registry import BadValue
+from coderet.sampling import Sampling
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 

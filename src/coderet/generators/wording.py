@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from coderet.generators.base import Layout, Prompt
-from coderet.generators.sampling import Sampling
 from coderet.records import DataError
+from coderet.sampling import Sampling
 from coderet.serving import counting
 
 TAIL = 4  # tokens before a completion that decide whether its first word begins with a blank

@@ -21,6 +21,7 @@ from coderet.metrics import significance
 from coderet.metrics.answers import mcnemar
 from coderet.params import answerer
 from coderet.records import DataError
+from coderet.reports.comparison import LEVEL
 
 Json = Mapping[str, Any]
 NONE = "none"
@@ -35,6 +36,10 @@ class Change:
     gains: tuple[str, ...]
     losses: tuple[str, ...]
     mcnemar: float
+
+    @property
+    def mark(self) -> str:
+        return "≈" if self.p >= LEVEL else "▲" if self.value > 0 else "▼"
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,28 @@ class Answerer:
     def settings(self) -> Json:
         found: Json = self.generated.get("settings", {}).get("context", {})
         return found
+
+    def taken(self, but: str = "") -> str:
+        """What of the run the context is, in words, one setting (`documents`, `chunking.size`) perhaps left out."""
+        own = {name: value for name, value in self.settings.items() if name != but}
+        chunking = {name: value for name, value in (own.get("chunking") or {}).items() if f"chunking.{name}" != but}
+        if self.run == NONE:
+            return ""
+        if self.settings.get("window"):
+            words = [f"{own.get('window', '')} tokens around the answer".strip()]
+        else:
+            words = [f"{own['documents']} of {self.run}" if "documents" in own else self.run]
+            if own.get("withheld") == "kept":
+                words.append("own answer kept")
+        if chunking:
+            unit = "tokens" if chunking.get("kind") == "tokens" else "lines"
+            size = f" of {chunking['size']} {unit}" if "size" in chunking else ""
+            words.append(f"{own.get('chunk')} chunk{size}")
+        if own.get("order", "rank") != "rank":
+            words.append(f"{own['order']} order")
+        if own.get("comments", "kept") != "kept":
+            words.append(f"comments {own['comments']}")
+        return ", ".join(words)
 
     def metrics(self, posed: str) -> Json:
         """Value, low and high of every metric on a set of problems, the headline first."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from coderet.reports import figures
+from coderet.reports import figures, sweeps
 from coderet.reports.answers import Answerer, Answers, Change
 from coderet.reports.comparison import LEVEL
 from coderet.reports.page import Cell, Column, Section, Table
@@ -25,6 +25,7 @@ def sections(answers: Answers, results: Results, published: Sequence[Mapping[str
     found = [
         _solved(answers, changes, published),
         _retrieval(answers, results),
+        sweeps.section(answers, changes, results),
         _verdicts(answers),
         _examples(answers, changes),
         _spent(answers),
@@ -59,7 +60,7 @@ def _solved_table(posed: str, answerers: Sequence[Answerer], changes: Mapping[st
     for each in answerers:
         change = changes.get(each.name)
         cells = [_figure(each.metrics(posed).get(m), change if m == metrics[0] else None, best[m]) for m in metrics]
-        own = [Cell(each.generator, each.generator), Cell(each.context, each.context), Cell(_taken(each))]
+        own = [Cell(each.generator, each.generator), Cell(each.context, each.context), Cell(each.taken())]
         rows.append([*own, *cells, *_won_and_lost(change)])
     columns = [Column("Generator"), Column("Context"), Column("Taken"), *(Column(m, "", True) for m in metrics)]
     columns += [Column(name, "", True) for name in ("won", "lost", "McNemar p")]
@@ -72,7 +73,7 @@ def _figure(figure: Mapping[str, Any] | None, change: Change | None, best: float
         return NONE
     text, hint = figures.quality(figure["value"]), ""
     if change:
-        text += " ≈" if change.p >= LEVEL else " ▲" if change.value > 0 else " ▼"
+        text += f" {change.mark}"
         hint = f"{100 * change.value:+.1f} against no context, corrected p {_p(change.p)}"
     value = figure["value"]
     return Cell(text, value, figures.interval(figure.get("low"), figure.get("high")), hint, value == best)
@@ -83,23 +84,6 @@ def _won_and_lost(change: Change | None) -> list[Cell]:
         return [NONE] * 3
     counts = (len(change.gains), len(change.losses))
     return [*(Cell(str(each), each) for each in counts), Cell(_p(change.mcnemar), change.mcnemar)]
-
-
-def _taken(each: Answerer) -> str:
-    """What of the run the context is, in words."""
-    settings = each.settings
-    if settings.get("run") == "none":
-        return ""
-    if settings.get("window"):
-        return f"{settings['window']} tokens around the answer"
-    words = [f"{settings.get('documents')} of {settings.get('run')}"]
-    if settings.get("withheld") == "kept":
-        words.append("own answer kept")
-    chunking = settings.get("chunking") or {}
-    if chunking:
-        size = f" of {chunking['size']} {'tokens' if chunking.get('kind') == 'tokens' else 'lines'}"
-        words.append(f"{settings.get('chunk')} chunk{size if 'size' in chunking else ''}")
-    return ", ".join(words)
 
 
 def _findings(posed: str, changes: Mapping[str, Change]) -> Iterator[str]:

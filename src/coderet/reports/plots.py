@@ -61,7 +61,7 @@ def _scatter(results: Results, benchmark: str, metric: str, cost: str, axis: str
                 "name": system,
                 "x": [spent[cost]],
                 "y": [100 * mean["value"]],
-                "error_y": _error([mean]),
+                "error_y": whiskers([mean]),
                 "text": [f"{system}<br>{caveat}" if (caveat := figures.caveat(cost, spent)) else system],
                 "textposition": ("top right", "bottom right")[place % 2],  # neighbours would write over each other
                 "cliponaxis": False,
@@ -123,7 +123,7 @@ def _bars(results: Results, benchmark: str, metric: str, papers: list[Row]) -> F
         "orientation": "h",
         "y": names,
         "x": [100 * value for value in values],
-        "error_x": _error(told),
+        "error_x": whiskers(told),
         "text": [figures.quality(value) for value in values],
         "textposition": "inside",
         "insidetextanchor": "start",
@@ -234,7 +234,7 @@ def _scored(results: Results) -> dict[tuple[str, str], str]:
     return {(b, m): f"{b} · {m}" for b in results.benchmarks for m in results.leading_metrics(b)}
 
 
-def _error(means: Iterable[Mapping[str, Any]]) -> Figure:
+def whiskers(means: Iterable[Mapping[str, Any]]) -> Figure:
     """Whiskers of the intervals; none where there is no interval."""
     above, below = [], []
     for mean in means:

@@ -5,7 +5,6 @@ processes spend the same rest; once it is answered, the line after says what the
 was refused is taken back; one that was never answered stays, for the server may have counted it.
 """
 
-import fcntl
 import hashlib
 import json
 import os
@@ -14,7 +13,7 @@ import threading
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from coderet import paths
+from coderet import journal, paths
 from coderet.records import DataError
 
 LEDGERS = paths.WORK / "spending"
@@ -102,18 +101,13 @@ class Ledger:
             self.mine.add(Spent(1, texts, tokens, written))
 
     def _append(self, entry: Spent, check: bool = False) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-        try:  # the lock is of this handle, so that it keeps out other threads too
-            fcntl.flock(handle, fcntl.LOCK_EX)
+        with journal.opened(self._path) as handle:
             self._catch_up(handle)
             if check:
                 self._check(entry)
-            line = json.dumps({each.name: getattr(entry, each.name) for each in fields(entry)}) + "\n"
-            os.write(handle, line.encode())
+            line = json.dumps({each.name: getattr(entry, each.name) for each in fields(entry)})
+            journal.append(handle, line.encode())
             self._catch_up(handle)
-        finally:
-            os.close(handle)
 
     def _catch_up(self, handle: int) -> None:
         """Add up the lines that were appended since last time."""

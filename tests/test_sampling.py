@@ -3,8 +3,8 @@
 import pytest
 
 from coderet.generators.base import Prompt, parted, whole
-from coderet.generators.sampling import PAPER, Sampling
 from coderet.registry import BadValue
+from coderet.sampling import PAPER, Sampling
 
 
 def test_the_papers_sampling():

@@ -21,7 +21,7 @@ class Sampling:
     samples: int = 1
     seed: int = 0
     stop: tuple[str, ...] = ()
-    max_new_tokens: int = 512
+    max_new_tokens: int = 384
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stop", tuple(self.stop))  # YAML gives lists
