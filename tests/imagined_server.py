@@ -11,10 +11,15 @@ from typing import Any
 Behaviour = Callable[[Any, dict[str, Any]], None]
 
 
+class _Http(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128  # a busy machine takes connections late, and one that is refused is asked for again
+
+
 class Server:
     """behaviours: what it does with the next requests; after them it answers well, each with `told(payload)`.
 
-    always: what it does with every request, in their place. most: requests that were under way at the same time.
+    always: what it does with every request, in their place. most: requests that `slowly` let wait at the same time.
     times: when each came, in seconds. released: set when the server closes, for behaviours that wait.
     """
 
@@ -39,19 +44,25 @@ class Server:
                     server.headers.append(dict(self.headers))
                     server.times.append(time.monotonic())
                     behaviour = server.behaviours.pop(0) if server.behaviours else server.always
-                    server._now += 1
-                    server.most = max(server.most, server._now)
                 with contextlib.suppress(OSError):
                     behaviour(self, payload)
-                with server._lock:
-                    server._now -= 1
 
             def log_message(self, *_: object) -> None: ...
 
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._http.daemon_threads = True
+            def waits(self, seconds: float) -> None:
+                server._wait(seconds)
+
+        self._http = _Http(("127.0.0.1", 0), Handler)
         self.address = f"http://127.0.0.1:{self._http.server_port}/v1"
         threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+
+    def _wait(self, seconds: float) -> None:
+        with self._lock:
+            self._now += 1
+            self.most = max(self.most, self._now)
+        time.sleep(seconds)
+        with self._lock:  # before the answer, for who has that may ask again at once
+            self._now -= 1
 
     def close(self) -> None:
         self.released.set()
@@ -93,7 +104,7 @@ def refusing(status: int, message: str = "no", **headers: str) -> Behaviour:
 
 
 def slowly(handler: Any, payload: dict[str, Any]) -> None:
-    time.sleep(0.2)
+    handler.waits(0.2)
     well(handler, payload)
 
 

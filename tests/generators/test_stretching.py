@@ -12,7 +12,7 @@ from transformers import GPT2Config
 from coderet.generators import stretching
 from coderet.generators.base import Prompt
 from coderet.generators.local import Local
-from coderet.generators.sampling import Sampling
+from coderet.sampling import Sampling
 from coderet.generators.vllm import Vllm
 from coderet.records import DataError
 from coderet.registry import BadValue
