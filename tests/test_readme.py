@@ -55,7 +55,7 @@ FOUND = "| needles found by | first, % | among ten, % | in 1,024 tokens, % | med
 READ = "| needles read from | in context, % | copied, % | copied where in context, % |"
 
 
-def needles(summary: list[dict], benchmark: str = "needles-pypi") -> dict[tuple[str, str, str], dict]:
+def needles(summary: list[dict], benchmark: str = "needles-pypi-small") -> dict[tuple[str, str, str], dict]:
     """The measured rows about needles by system, dataset and metric."""
     rows = [row for row in summary if row["benchmark"] == benchmark and row["source"] == "measured"]
     return {(row["system"], row["dataset"], row["metric"]): row for row in rows}
@@ -91,7 +91,7 @@ def measured_read(rows: dict[tuple[str, str, str], dict], generator: str = "smol
 def test_the_needles_found_and_read_are_those_of_the_summary(readme):
     rows = needles(json.loads(SUMMARY.read_text(encoding="utf-8"))["rows"])
     if not rows:
-        pytest.skip("eval/summary.json has no needles: the grid was run without needles-pypi")
+        pytest.skip("eval/summary.json has no needles: the grid was run without needles-pypi-small")
     found, read = measured_found(rows), measured_read(rows)
     assert told(readme, FOUND) == found
     if read:
@@ -101,7 +101,7 @@ def test_the_needles_found_and_read_are_those_of_the_summary(readme):
 def test_needles_are_told_with_one_decimal_and_a_rank():
     def row(system: str, dataset: str, metric: str, value: float, queries: int = 8) -> dict:
         own = {"system": system, "dataset": dataset, "metric": metric, "value": value, "queries": queries}
-        return {**own, "benchmark": "needles-pypi", "source": "measured"}
+        return {**own, "benchmark": "needles-pypi-small", "source": "measured"}
 
     shares = {"recall@1-expected": 0.355, "recall@10-expected": 0.5, "budget-recall@1024": 0.25, "median-rank": 4.5}
     summary = [row("bm25", "all", metric, value) for metric, value in shares.items()]
