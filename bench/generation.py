@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import torch
 
 from coderet.benchmarks import humaneval
@@ -35,6 +36,8 @@ def main() -> None:
     parser.add_argument("--precisions", nargs="*", default=["auto", "fp32"])
     parser.add_argument("--address", help="of a server of vLLM with the same model")
     parser.add_argument("--served", default="smollm2", help="the model's name there")
+    parser.add_argument("--server", type=int, help="its process on this machine, whose processor seconds are told")
+    parser.add_argument("--no-transformers", action="store_true", help="leave transformers' own loop out")
     given = parser.parse_args()
     if not (given.model / "config.json").is_file():
         print(f"no model in {given.model}; run: dvc repro prepare-generator@smollm2")
@@ -49,10 +52,14 @@ def main() -> None:
                 baseline = made
             equal = sum(a.text == b.text for a, b in zip(made, baseline, strict=True))
             print(f"    as with a batch of {given.batches[0]}: {equal} of {len(made)}")
-        measured(f"transformers {precision}", lambda each=local: by_transformers(each, prompts, sampling, 32))
+        if not given.no_transformers:
+            measured(f"transformers {precision}", lambda each=local: by_transformers(each, prompts, sampling, 32))
     if given.address:
         served = OpenAI(given.served, address=given.address, key_variable="", continues=True, concurrency=64)
+        before = spent_by(given.server) if given.server else 0.0
         measured("vllm serve", lambda: [*served.generate(prompts, sampling)])
+        if given.server:
+            print(f"    processor seconds of the server: {spent_by(given.server) - before:.1f}")
 
 
 def asked(given: argparse.Namespace) -> list[Prompt]:
@@ -79,6 +86,13 @@ def measured(name: str, make: Callable[[], list[Completion]]) -> list[Completion
         f"{processor:6.1f} s"
     )
     return made
+
+
+def spent_by(process: int) -> float:
+    """Processor seconds of a process and its children until now."""
+    every = [psutil.Process(process)]
+    every += every[0].children(recursive=True)
+    return sum(times.user + times.system for times in (each.cpu_times() for each in every))
 
 
 def by_transformers(local: Local, prompts: list[Prompt], sampling: Sampling, batch: int) -> list[Completion]:

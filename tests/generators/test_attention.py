@@ -35,7 +35,7 @@ def test_each_token_of_a_step_sees_its_own_slot_up_to_its_place(write, monkeypat
     lengths, counts = [9, 30, 1, 7, 12, 3, 3, 20, 5, 2, 11], [1, 3, 2, 1, 1, 5, 1, 1, 4, 1, 1]  # two groups
     keys, values = (random(len(counts), FEWER, 40, SIZE) for _ in range(2))
     query = random(1, HEADS, sum(counts), SIZE)
-    step = attention.step(lengths, counts, CPU)
+    step = attention.step(lengths, counts, CPU, torch.float32)
     assert [(group.start, group.stop) for group in step.groups] == [(0, 8), (8, 11)]
     found, _ = attention.attend(MODULE, query, keys, values, step=step)
     for token, (slot, place) in enumerate(zip(step.slots.tolist(), step.places.tolist(), strict=True)):
@@ -45,7 +45,7 @@ def test_each_token_of_a_step_sees_its_own_slot_up_to_its_place(write, monkeypat
 
 
 def test_a_step_says_where_each_token_goes():
-    step = attention.step([4, 2], [1, 3], CPU)
+    step = attention.step([4, 2], [1, 3], CPU, torch.float32)
     assert step.slots.tolist() == [0, 1, 1, 1] and step.places.tolist() == [4, 2, 3, 4]
 
 

@@ -3,8 +3,8 @@
 On a graphics processor it is torch's own. On others torch's own computes as many products for the lower triangle of a
 prompt as for the whole, is slow for the few queries of a step, and looks at places that only the longest slot has
 filled. There, a prompt's queries are taken in blocks that see no more than they may, keys stand left in the products of
-a step, and slots are taken in groups of about one length. Scores are rounded to the model's precision before the
-softmax, which is taken in fp32, as in transformers' `eager`.
+a step, and slots are taken in groups of about one length. Scores are rounded to the model's precision, as in
+transformers' `eager`.
 """
 
 from collections.abc import Sequence
@@ -23,12 +23,12 @@ UNKNOWN = ("softcap", "position_bias", "s_aux")  # of attention that is not the 
 
 class Group(NamedTuple):
     """Slots from start to stop. tokens: (R, K) places of their tokens in the step, the last repeated where a slot has
-    fewer; visible: (R, 1, K, T), which of the first T places each of them sees."""
+    fewer; hidden: (R, 1, K, T), 0 for those of the first T places that each of them sees and -inf for the others."""
 
     start: int
     stop: int
     tokens: Tensor
-    visible: Tensor
+    hidden: Tensor
 
 
 class Step(NamedTuple):
@@ -39,8 +39,9 @@ class Step(NamedTuple):
     groups: Sequence[Group]
 
 
-def step(lengths: Sequence[int], counts: Sequence[int], device: torch.device) -> Step:
-    """Of slots that have filled lengths places, each writing counts tokens, one at least."""
+def step(lengths: Sequence[int], counts: Sequence[int], device: torch.device, dtype: torch.dtype) -> Step:
+    """Of slots that have filled lengths places, each writing counts tokens, one at least, of a model that computes in
+    dtype."""
     firsts = [0]
     for count in counts:
         firsts.append(firsts[-1] + count)
@@ -54,8 +55,9 @@ def step(lengths: Sequence[int], counts: Sequence[int], device: torch.device) ->
         rows = [[firsts[row] + min(at, counts[row] - 1) for at in range(wide)] for row in range(start, stop)]
         tokens = torch.tensor(rows)
         seen = max(lengths[row] + counts[row] for row in range(start, stop))
-        visible = (torch.arange(seen) <= places[tokens][..., None])[:, None]
-        groups.append(Group(start, stop, tokens.to(device), visible.to(device)))
+        later = (torch.arange(seen) > places[tokens][..., None])[:, None]
+        hidden = torch.zeros(later.shape, dtype=dtype).masked_fill_(later, float("-inf"))
+        groups.append(Group(start, stop, tokens.to(device), hidden.to(device)))
     return Step(slots.to(device), places.to(device), groups)
 
 
@@ -85,9 +87,9 @@ def attend(
     attended = torch.empty_like(queries)
     for group in step.groups:
         asked = queries[group.tokens].permute(0, 2, 3, 1, 4).flatten(2, 3)  # (R, fewer heads, heads each x K, size)
-        rows, seen = slice(group.start, group.stop), group.visible.shape[-1]
-        visible = group.visible.repeat(1, 1, queries.shape[2], 1)  # (R, 1, heads each x K, T)
-        found = write(asked, key[rows, :, :seen], value[rows, :, :seen], visible, scale)
+        rows, seen = slice(group.start, group.stop), group.hidden.shape[-1]
+        hidden = group.hidden.repeat(1, 1, queries.shape[2], 1)  # (R, 1, heads each x K, T)
+        found = write(asked, key[rows, :, :seen], value[rows, :, :seen], hidden, scale)
         wide = group.tokens.shape[1]
         attended[group.tokens] = found.unflatten(2, (-1, wide)).permute(0, 3, 1, 2, 4)
     return attended.reshape(1, -1, heads, size), None
@@ -105,7 +107,7 @@ def _read(query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:
         own = queries[:, :, start:stop]
         scores = torch.bmm(own.flatten(1, 2), keys[:, :, :stop]).unflatten(1, own.shape[1:3])
         scores[..., start:] += later[: stop - start, : stop - start]
-        weights = torch.softmax(scores, -1, dtype=torch.float32).to(query.dtype)
+        weights = torch.softmax(scores, -1)
         blocks.append(torch.bmm(weights.flatten(1, 2), values[:, :stop]).unflatten(1, own.shape[1:3]))
     return torch.cat(blocks, dim=2).flatten(0, 1).transpose(0, 1)[None]
 
@@ -115,18 +117,17 @@ def _read_by_torch(query: Tensor, key: Tensor, value: Tensor, scale: float) -> T
     return found.transpose(1, 2)
 
 
-def _write(query: Tensor, key: Tensor, value: Tensor, visible: Tensor, scale: float) -> Tensor:
+def _write(query: Tensor, key: Tensor, value: Tensor, hidden: Tensor, scale: float) -> Tensor:
     """As `_write_by_torch`; keys stand left, for a product with few columns is faster than one with few rows."""
     both = query.shape[:2]
-    scores = torch.bmm(key.flatten(0, 1), (query * scale).flatten(0, 1).transpose(1, 2)).transpose(1, 2)
-    scores = scores.unflatten(0, both).masked_fill(~visible, float("-inf"))
-    weights = torch.softmax(scores, -1, dtype=torch.float32).to(query.dtype)
-    return torch.bmm(weights.flatten(0, 1), value.flatten(0, 1)).unflatten(0, both)
+    scores = torch.bmm(key.flatten(0, 1), (query * scale).flatten(0, 1).transpose(1, 2))
+    scores = scores.transpose(1, 2).contiguous().unflatten(0, both).add_(hidden)
+    return torch.bmm(torch.softmax(scores, -1).flatten(0, 1), value.flatten(0, 1)).unflatten(0, both)
 
 
-def _write_by_torch(query: Tensor, key: Tensor, value: Tensor, visible: Tensor, scale: float) -> Tensor:
-    """query: (R, heads, Q, size), key and value: (R, heads, T, size), visible: (R, 1, Q, T)."""
-    return functional.scaled_dot_product_attention(query, key, value, attn_mask=visible, scale=scale)
+def _write_by_torch(query: Tensor, key: Tensor, value: Tensor, hidden: Tensor, scale: float) -> Tensor:
+    """query: (R, heads, Q, size), key and value: (R, heads, T, size), hidden: (R, 1, Q, T)."""
+    return functional.scaled_dot_product_attention(query, key, value, attn_mask=hidden, scale=scale)
 
 
 AttentionInterface.register(NAME, attend)

@@ -170,7 +170,8 @@ def _read(model: Any, cache: Cache, slot: int, ids: Sequence[int], place: int, c
 def _written(model: Any, cache: Cache, rows: Sequence[_Row], choose: Choose, device: Any) -> list[list[int]]:
     """What every row has after each of its next tokens."""
     read = [row.next for row in rows]
-    step = attention.step([row.length for row in rows], [len(each) for each in read], device)
+    dtype = next(model.parameters()).dtype
+    step = attention.step([row.length for row in rows], [len(each) for each in read], device, dtype)
     cache.reading, cache.step = None, step
     ids = torch.tensor([[token for own in read for token in own]], device=device)
     logits = model(input_ids=ids, position_ids=step.places[None], cache=cache, use_cache=True, step=step).logits[0]
