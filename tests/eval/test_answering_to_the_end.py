@@ -43,7 +43,7 @@ def project(root, benchmark, contexts, **settings):
     raw["benchmarks"][benchmark] |= settings
     raw["contexts"][OTHERS] = {"run": "oracle"}
     raw["grid"] |= {"benchmarks": [benchmark], "answered": [benchmark], "contexts": contexts}
-    raw["grid"] |= {"generators": ["extractive"]}
+    raw["grid"] |= {"generators": ["extractive"], "read": []}
     raw["scoring"]["resamples"] = raw["compare"]["permutations"] = 100
     (root / "params.yaml").write_text(yaml.safe_dump(raw), encoding="utf-8")
     (root / paths.generator("extractive")).mkdir(parents=True)
