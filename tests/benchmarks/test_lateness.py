@@ -85,7 +85,7 @@ def test_in_the_sandbox_a_slow_reference_gives_slow_answers_their_time():
         prompt=ANSWERING.prompt,
         read=ANSWERING.read,
         programs=lambda problem, answer: [Program(answer.code, "x = 1", seconds=1.0)],
-        reference=lambda problem: spin.format(0.8),
+        reference=lambda problem: spin.format(0.9),
     )
-    judged = judging.judge(slow, [{}], [Completed(0, 0, spin.format(2.0))], "chat", sandbox.run)
+    judged = judging.judge(slow, [{}], [Completed(0, 0, spin.format(1.3))], "chat", sandbox.run)
     assert [each.verdict for each in judged] == ["passed"], judged
