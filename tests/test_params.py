@@ -147,7 +147,12 @@ def test_a_missing_file_says_where_to_run(tmp_path):
 
 
 def test_what_is_answered_and_what_is_read_is_asked_each_with_contexts_of_its_own():
-    lists = {"answered": ["humaneval"], "contexts": ["none", "oracle"], "read": ["needles-pypi-small"], "reading": ["oracle"]}
+    lists = {
+        "answered": ["humaneval"],
+        "contexts": ["none", "oracle"],
+        "read": ["needles-pypi-small"],
+        "reading": ["oracle"],
+    }
     raw = changed(**{f"grid__{key}": value for key, value in lists.items()})
     grid = params.of(raw).grid
     assert grid.asked == (

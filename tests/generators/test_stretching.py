@@ -12,10 +12,10 @@ from transformers import GPT2Config
 from coderet.generators import stretching
 from coderet.generators.base import Prompt
 from coderet.generators.local import Local
-from coderet.sampling import Sampling
 from coderet.generators.vllm import Vllm
 from coderet.records import DataError
 from coderet.registry import BadValue
+from coderet.sampling import Sampling
 
 LINEAR = {"rope_type": "linear", "factor": 2}
 YARN = {"rope_type": "yarn", "factor": 4.0}

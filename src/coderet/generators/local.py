@@ -35,6 +35,9 @@ from coderet.sampling import Sampling
 BATCH = {"cpu": 64, "cuda": 128}
 CACHE_GIGABYTES = {"cpu": 4.0, "cuda": 16.0}
 GIGABYTE = 2**30
+REVISION = (
+    2  # of how attention is computed: another one rounds otherwise, and now and then another token is the likeliest
+)
 SLACK = 8  # tokens that may have no letter of their own
 ELSEWHERE = "serve it with vLLM and name the server in a generator of kind openai"
 
@@ -95,7 +98,14 @@ class Local(Worded):
     @cached_property
     def identity(self) -> str:
         """Of the model's files, the layout, and the precision and kind of device that compute."""
-        facts: list[Any] = ["local", sources.digest(self._folder), self.layout, str(self._dtype), self._device]
+        facts: list[Any] = [
+            "local",
+            REVISION,
+            sources.digest(self._folder),
+            self.layout,
+            str(self._dtype),
+            self._device,
+        ]
         facts += [self._rope] if self._rope else []
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 

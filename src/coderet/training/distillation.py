@@ -66,12 +66,13 @@ def distil(
 
     cache: where the teacher's vectors are kept between calls. files: further pairs, files by name as in
     `mixture.gathered`. questions: part of the pairs whose query is put as people ask (`augmentation.asked`), for both
-    the teacher and the table: of questions, their first words say least, and doc comments do not show it. vocabulary: token ids, learned from the pairs' code
-    words; min_count: how often pieces must meet to become one. dim: of the vectors, by default the teacher's.
-    max_tokens: of a text, when training and ever after. rarity: a of the tokens' weights at the start; larger ones make
-    them more alike. taught: pairs, drawn by the seed, whose texts the teacher reads, by default all: what takes the
-    time. faithfulness: the share of the loss that is the distance to the teacher's vectors (1 - cosine); the rest is
-    info_nce over batches of pairs, both ways, at this temperature. epochs may be 0: then the first step is all.
+    the teacher and the table: of questions, their first words say least, and doc comments do not show it. vocabulary:
+    token ids, learned from the pairs' code words; min_count: how often pieces must meet to become one. dim: of the
+    vectors, by default the teacher's. max_tokens: of a text, when training and ever after. rarity: a of the tokens'
+    weights at the start; larger ones make them more alike. taught: pairs, drawn by the seed, whose texts the teacher
+    reads, by default all: what takes the time. faithfulness: the share of the loss that is the distance to the
+    teacher's vectors (1 - cosine); the rest is info_nce over batches of pairs, both ways, at this temperature. epochs
+    may be 0: then the first step is all.
     """
     for name, value, low, high in (
         ("questions", questions, 0, 1),
