@@ -39,6 +39,17 @@ def test_the_groups_are_those_of_the_full_preset(readme):
     assert told == [[f"{100 * value:.1f}" for value in row] for row in zip(*by_group, strict=True)]
 
 
+def test_the_architectures_of_2019_are_those_of_their_preset():
+    page = (ROOT / "docs/encoders.md").read_text(encoding="utf-8")
+    rows = json.loads((ROOT / "presets/codesearchnet/eval/summary.json").read_text(encoding="utf-8"))["rows"]
+    figures = {
+        row["system"]: row["value"] for row in rows if row["metric"] == "mrr-1000-paper" and row["dataset"] == "all"
+    }
+    names = {"nbow": "nbow", "attention": "attention", "recurrent": "rnn", "convolution": "cnn"}
+    told = re.findall(r"^\| (\w+) \| ([\d.]+) \| \d+ \| [\d.]+ \|$", page, re.MULTILINE)
+    assert told == [(kind, f"{100 * figures[f'{name}-2019']:.1f}") for kind, name in names.items()]
+
+
 def test_the_problems_solved_are_those_of_the_summary(readme):
     solved = {
         row["system"].removesuffix("+smollm2"): f"{100 * row['value']:.1f}"
