@@ -21,7 +21,7 @@ help:            ## What there is
 
 repro: $(READY)  ## Fetch, mine, train, index, search, score, compare, log (PRESET=full for the big grid)
 	@sed -n 's/^expected_minutes: *\([0-9]*\).*/On two cores this takes about \1 minutes the first time./p' $(HOME_OF_PRESET)/params.yaml
-	cd $(HOME_OF_PRESET) && dvc repro
+	cd $(HOME_OF_PRESET) && python $(CURDIR)/eval/check.py && dvc repro
 	@$(MAKE) --no-print-directory log
 	@echo "The report: $(HOME_OF_PRESET)/eval/report.html, or: make ui"
 

@@ -15,11 +15,11 @@ from coderet.registry import fit_arguments
 def main(benchmark: str) -> None:
     with stage.open(benchmark=benchmark) as job:
         spec, folder = job.params.benchmarks[benchmark], paths.raw(benchmark)
+        where = f"params.yaml: benchmarks.{benchmark}"
+        facts = benchmarks.benchmark(spec.kind, f"{where}.kind")
         if spec.source != (released.OFFICIAL,):
             sources.fetch(spec.source, folder, unpack=False)
             return
-        where = f"params.yaml: benchmarks.{benchmark}"
-        facts = benchmarks.benchmark(spec.kind, f"{where}.kind")
         settings = fit_arguments(facts.collect, spec.settings, where)
         found = released.gather(facts.files_of(settings), folder, released.mirror())
         for each in found:

@@ -6,6 +6,7 @@ from coderet.benchmarks import needles, needles_pypi
 from coderet.benchmarks.answers import needles as answers
 from coderet.corpora import store, syntax
 from coderet.records import DataError
+from coderet.registry import BadValue
 
 VERBS = "collect remove reverse flatten compare measure".split()
 
@@ -118,3 +119,10 @@ def test_an_answer_of_any_function_is_right_as_often_as_chance_has_it(package):
         problem = json.loads(each) | {"shared": draft.shared}
         found = [answers.grade(problem, answers.read(problem, text, "chat"))["match@0.8"] for text in repository.texts]
         assert sum(found) / len(found) == 1 / len(repository.functions)
+
+
+@pytest.mark.parametrize("setting", [{"needles": 0}, {"posed": -4}, {"depths": 0}])
+def test_numbers_that_no_needles_can_have_are_refused(package, setting):
+    [(name, value)] = setting.items()
+    with pytest.raises(BadValue, match=f"{name} is {value}; wanted a number from"):
+        next(needles_pypi.collect(package, **setting))

@@ -23,6 +23,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
+from coderet import registry
 from coderet.benchmarks.candidates import among, drafted
 from coderet.benchmarks.needles import GAUGED, METRICS, Candidates, Needle, Repository, Span, draft, spans
 from coderet.corpora import archives, mining, syntax
@@ -65,6 +66,8 @@ def collect(
     """
     if unknown := [each for each in languages if each not in syntax.LANGUAGES]:
         raise DataError(f"languages has {unknown[0]!r}; known: {', '.join(sorted(syntax.LANGUAGES))}")
+    for key, value, low in (("needles", needles, 1), ("posed", posed, 0), ("depths", depths, 1)):
+        registry.check_range(key, value, low)
     small, sample = (SMALL, posed) if posed else ("", None)
     made = partial(
         draft,

@@ -126,7 +126,7 @@ def repositories(*folders: Path) -> dict[str, Path]:
                 raise DataError(f"{folder} has {path.name}, {name} by name as is {found[name]}; keep one")
             found[name] = path
         if len(found) == before:
-            raise DataError(f"{folder} has no folder and no archive to mine; run: dvc repro fetch")
+            raise DataError(f"{folder} has no folder and no archive to mine; run: dvc repro fetch gather")
     return found
 
 

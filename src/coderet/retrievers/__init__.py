@@ -68,7 +68,7 @@ def load(folder: Path, spec: Mapping[str, Any], where: str | None = None) -> Ret
     if found.get("kind") != kind or found.get("format") != FORMAT:
         raise DataError(
             f"{folder} holds a retriever of kind {found.get('kind')!r}, format {found.get('format')!r}; "
-            f"wanted {kind!r}, format {FORMAT}; run: dvc repro fit@{folder.name}"
+            f"wanted {kind!r}, format {FORMAT}; run: dvc repro, which makes it anew"
         )
     loaded = made.load(folder, **index, **search)
     return loaded if chunks is None else Chunked(loaded, chunks)
@@ -97,4 +97,4 @@ def _read(folder: Path) -> dict[str, Any]:
             raise ValueError(f"{_FILE} is {found!r}")
         return found
     except (OSError, ValueError) as error:
-        raise DataError(f"{folder} holds no retriever ({error}); run: dvc repro fit@{folder.name}") from None
+        raise DataError(f"{folder} holds no retriever ({error}); run: dvc repro, which makes it anew") from None
