@@ -62,6 +62,14 @@ def test_the_problems_solved_are_those_of_the_summary(readme):
     assert {"".join(name): figure for name, figure in named.items()} == solved
 
 
+def test_the_shares_of_all_problems_are_those_of_the_full_preset(readme):
+    told = dict(re.findall(r"([\w-]+) ([\d.]+\d)", readme.split("Of all 164 (`PRESET=full`): ")[1].split("\n")[0]))
+    assert set(told) == {"none", "bm25-code", "minilm-code", "oracle"}
+    for context, share in told.items():
+        path = ROOT / f"presets/full/eval/results/humaneval/{context}+smollm2/judge.json"
+        assert share == f"{100 * json.loads(path.read_text(encoding='utf-8'))['all']['pass@1']['value']:.1f}"
+
+
 FOUND = "| needles found by | first, % | among ten, % | in 1,024 tokens, % | median rank |"
 READ = "| needles read from | in context, % | copied, % | copied where in context, % |"
 
