@@ -5,14 +5,14 @@ Everything is the pipeline's own but the generator, which answers with the best 
 
 import hashlib
 import json
-import runpy
 import shutil
 from pathlib import Path
 
 import pytest
 import yaml
+from extractive_answers import answer, project, stage
 
-from coderet import generators, paths
+from coderet import paths
 from coderet.benchmarks import humaneval
 from coderet.corpora import answered, store
 
@@ -33,37 +33,21 @@ OTHERS = "oracle-without"
 """A context of the judgements without the problem's own answer, which leaves nothing."""
 
 
-def stage(script, *arguments):
-    runpy.run_path(str(ROOT / f"{script}.py"))["main"](*arguments)
-
-
-def project(root, benchmark, contexts, **settings):
-    """A folder with params for one benchmark and the generator without a model, which is prepared there."""
+def folder_for(root, benchmark, contexts, **settings):
+    """A folder with params for one benchmark."""
     raw = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
-    raw["code"] = str(ROOT)
     raw["benchmarks"][benchmark] |= settings
     raw["contexts"][OTHERS] = {"run": "oracle"}
-    raw["grid"] |= {"benchmarks": [benchmark], "answered": [benchmark], "contexts": contexts}
-    raw["grid"] |= {"generators": ["extractive"], "read": []}
-    raw["scoring"]["resamples"] = raw["compare"]["permutations"] = 100
-    (root / "params.yaml").write_text(yaml.safe_dump(raw), encoding="utf-8")
-    (root / paths.generator("extractive")).mkdir(parents=True)
-    generators.prepare("extractive", {}, root / "work", root / paths.generator("extractive"))
-
-
-def answer(benchmark, contexts):
-    stage("eval/collect", benchmark)
-    stage("eval/refer", benchmark)
-    for context in contexts:
-        stage("eval/generate", benchmark, context, "extractive")
-        stage("eval/judge", benchmark, context, "extractive")
+    raw["grid"] |= {"benchmarks": [benchmark], "answered": [benchmark], "contexts": contexts, "read": []}
+    raw["compare"]["permutations"] = 100
+    project(root, raw)
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     root, contexts = tmp_path_factory.mktemp("three"), ["none", "oracle", OTHERS]
     content = "".join(json.dumps(each) + "\n" for each in PROBLEMS).encode()
-    project(root, "humaneval", contexts, posed="humaneval")
+    folder_for(root, "humaneval", contexts, posed="humaneval")
     (root / paths.raw("humaneval")).mkdir(parents=True)
     (root / paths.raw("humaneval") / humaneval.FILE).write_bytes(content)
     with pytest.MonkeyPatch.context() as patch:
@@ -118,7 +102,7 @@ def test_compare_puts_every_context_into_report_and_summary(here):
 def test_the_canonical_documents_solve_every_problem_of_the_real_set(
     benchmark, problems, real_data, tmp_path, monkeypatch
 ):
-    project(tmp_path, benchmark, ["oracle"], **({"posed": "humaneval"} if benchmark == "humaneval" else {}))
+    folder_for(tmp_path, benchmark, ["oracle"], **({"posed": "humaneval"} if benchmark == "humaneval" else {}))
     monkeypatch.chdir(tmp_path)
     shutil.copytree(real_data / benchmark, paths.raw(benchmark) / benchmark)
     answer(benchmark, ["oracle"])

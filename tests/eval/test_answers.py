@@ -1,7 +1,6 @@
 """HumanEval's sample through refer, generate, judge and compare, answered by the generator without a model."""
 
 import os
-import runpy
 import shutil
 import signal
 import subprocess
@@ -10,39 +9,26 @@ from pathlib import Path
 
 import pytest
 import yaml
+from extractive_answers import answer, project, stage
 
-from coderet import generators, paths, reports
+from coderet import paths, reports
 from coderet.corpora import answered, store
 from coderet.records import DataError
 
 ROOT = Path(__file__).parents[2]
 
 
-def stage(script, *arguments):
-    runpy.run_path(str(ROOT / f"{script}.py"))["main"](*arguments)
-
-
 @pytest.fixture(scope="module")
 def made(real_data, tmp_path_factory):
     root = tmp_path_factory.mktemp("answers")
     raw = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
-    raw["code"] = str(ROOT)
-    raw["grid"] |= {"benchmarks": ["humaneval"], "read": []}
-    raw["grid"] |= {"contexts": ["none", "oracle"], "generators": ["extractive"]}
-    raw["scoring"]["resamples"] = 100
-    (root / "params.yaml").write_text(yaml.safe_dump(raw), encoding="utf-8")
+    raw["grid"] |= {"benchmarks": ["humaneval"], "read": [], "contexts": ["none", "oracle"]}
+    project(root, raw)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
         paths.raw("humaneval").parent.mkdir(parents=True)
         paths.raw("humaneval").symlink_to(real_data / "humaneval")
-        folder = paths.generator("extractive")
-        folder.mkdir(parents=True)
-        generators.prepare("extractive", {}, root / "work", folder)
-        stage("eval/collect", "humaneval")
-        stage("eval/refer", "humaneval")
-        for context in ("none", "oracle"):
-            stage("eval/generate", "humaneval", context, "extractive")
-            stage("eval/judge", "humaneval", context, "extractive")
+        answer("humaneval", ["none", "oracle"])
     return root
 
 

@@ -1,13 +1,13 @@
 """Needles through refer, generate and judge with all controls, answered by the generator without a model."""
 
-import runpy
 from pathlib import Path
 
 import needle_files
 import pytest
 import yaml
+from extractive_answers import answer, project
 
-from coderet import generators, paths, reports
+from coderet import paths, reports
 from coderet.corpora import answered, store
 
 ROOT = Path(__file__).parents[2]
@@ -22,34 +22,21 @@ CONTEXTS = {
 }
 
 
-def stage(script, *arguments):
-    runpy.run_path(str(ROOT / f"{script}.py"))["main"](*arguments)
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     root = tmp_path_factory.mktemp("reading")
     raw = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
-    raw["code"] = str(ROOT)
     raw["grid"] |= {"benchmarks": ["repoqa"], "answered": []}
-    raw["grid"] |= {"read": ["repoqa"], "reading": list(CONTEXTS), "generators": ["extractive"]}
+    raw["grid"] |= {"read": ["repoqa"], "reading": list(CONTEXTS)}
     raw["contexts"] |= CONTEXTS
-    raw["scoring"]["resamples"] = 100
     raw["benchmarks"]["repoqa"]["answer_tokens"] = 99
-    (root / "params.yaml").write_text(yaml.safe_dump(raw), encoding="utf-8")
+    project(root, raw)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
         paths.raw("repoqa").mkdir(parents=True)
         one = needle_files.repository("python", needles=["walk", "count"])
         needle_files.write(paths.raw("repoqa"), {"python": [one]})
-        folder = paths.generator("extractive")
-        folder.mkdir(parents=True)
-        generators.prepare("extractive", {}, root / "work", folder)
-        stage("eval/collect", "repoqa")
-        stage("eval/refer", "repoqa")
-        for context in CONTEXTS:
-            stage("eval/generate", "repoqa", context, "extractive")
-            stage("eval/judge", "repoqa", context, "extractive")
+        answer("repoqa", list(CONTEXTS))
     return root
 
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
-import pyarrow as pa
 
 from coderet.metrics import scorecards
 from coderet.metrics.scorecards import Scorecard
@@ -41,7 +40,7 @@ def groups(
     for fact in dict.fromkeys(name for each in told for name, value in each.items() if isinstance(value, str)):
         for value in sorted({str(each[fact]) for each in told if fact in each}):
             chosen = {name: np.array([each.get(fact) == value for each in facts[name]], bool) for name in cards}
-            parts = {name: _where(card, chosen[name]) for name, card in cards.items() if chosen[name].any()}
+            parts = {name: scorecards.where(card, chosen[name]) for name, card in cards.items() if chosen[name].any()}
             whole = all(chosen[name].all() for name in parts)
             summary = scorecards.summary(
                 parts, mean if whole else "queries", resamples, level, seed, resampled if whole else "queries"
@@ -57,8 +56,3 @@ def groups(
                 **{key: float(np.mean([each[key] for each in of_group if key in each])) for key in numbers},
             }
     return found
-
-
-def _where(card: Scorecard, kept: np.ndarray) -> Scorecard:
-    values = {name: each[kept] for name, each in card.values.items()}
-    return Scorecard(card.query_ids.filter(pa.array(kept)), values, card.counts)

@@ -95,7 +95,11 @@ def of_problems(ids: Sequence[str], values: Mapping[str, np.ndarray], counts: Ma
 
 def part(card: Scorecard, ids: Collection[str]) -> Scorecard:
     """The same of some of its queries."""
-    kept = np.array([each in ids for each in card.query_ids.to_pylist()], bool)
+    return where(card, np.array([each in ids for each in card.query_ids.to_pylist()], bool))
+
+
+def where(card: Scorecard, kept: np.ndarray) -> Scorecard:
+    """The same of the queries for which kept (Q,) is true."""
     values = {metric: each[kept] for metric, each in card.values.items()}
     return Scorecard(card.query_ids.filter(pa.array(kept)), values, card.counts, apart=card.apart)
 

@@ -194,45 +194,30 @@ def summary_rows(answers: Answers) -> Iterator[dict[str, Any]]:
     the context `held` the whole needle or was `lacking` it.
     """
     for each in answers.answerers:
-        if each.judged.get("groups"):
-            yield from _needle_rows(each)
-            continue
-        for posed, part in each.judged["datasets"].items():
+        parts = _needle_parts(each) if each.judged.get("groups") else each.judged["datasets"]
+        for name, part in parts.items():
             for metric, figure in part["metrics"].items():
                 yield {
                     "system": each.name,
                     "benchmark": each.benchmark,
-                    "dataset": posed,
+                    "dataset": name,
                     "metric": metric,
                     "value": figure["value"],
                     "low": figure["low"],
                     "high": figure["high"],
                     "queries": part["queries"],
-                    "mean": "queries",
+                    "mean": part.get("mean", "queries"),
                     "source": "measured",
                     "unit": "fraction",
                 }
 
 
-def _needle_rows(each: Answerer) -> Iterator[dict[str, Any]]:
+def _needle_parts(each: Answerer) -> dict[str, dict[str, Any]]:
     asked = sum(part["queries"] for part in each.judged["datasets"].values())
-    parts = {"all": {"queries": asked, "metrics": each.judged["all"]}} | {
+    mean = each.judged.get("mean", "queries")
+    parts = {"all": {"queries": asked, "metrics": each.judged["all"], "mean": mean}} | {
         f"language: {name}": part for name, part in each.judged["groups"].get("language", {}).items()
     }
     for kind, part in each.judged.get("given", {}).items():
         parts[kind] = {"queries": part["problems"], "metrics": part["metrics"]}
-    for name, part in parts.items():
-        for metric, figure in part["metrics"].items():
-            yield {
-                "system": each.name,
-                "benchmark": each.benchmark,
-                "dataset": name,
-                "metric": metric,
-                "value": figure["value"],
-                "low": figure["low"],
-                "high": figure["high"],
-                "queries": part["queries"],
-                "mean": each.judged.get("mean", "queries") if name == "all" else "queries",
-                "source": "measured",
-                "unit": "fraction",
-            }
+    return parts

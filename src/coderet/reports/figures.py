@@ -14,6 +14,10 @@ def interval(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f"{100 * low:.1f}–{100 * high:.1f}"
 
 
+def p_value(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
 def number(value: float) -> str:
     """Three digits that matter, thousands set apart, whole numbers whole."""
     if value == int(value) and abs(value) < 1e15:

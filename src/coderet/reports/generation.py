@@ -74,7 +74,7 @@ def _figure(figure: Mapping[str, Any] | None, change: Change | None, best: float
     text, hint = figures.quality(figure["value"]), ""
     if change:
         text += f" {change.mark}"
-        hint = f"{100 * change.value:+.1f} against no context, corrected p {_p(change.p)}"
+        hint = f"{100 * change.value:+.1f} against no context, corrected p {figures.p_value(change.p)}"
     value = figure["value"]
     return Cell(text, value, figures.interval(figure.get("low"), figure.get("high")), hint, value == best)
 
@@ -83,7 +83,7 @@ def _won_and_lost(change: Change | None) -> list[Cell]:
     if change is None:
         return [NONE] * 3
     counts = (len(change.gains), len(change.losses))
-    return [*(Cell(str(each), each) for each in counts), Cell(_p(change.mcnemar), change.mcnemar)]
+    return [*(Cell(str(each), each) for each in counts), Cell(figures.p_value(change.mcnemar), change.mcnemar)]
 
 
 def _findings(posed: str, changes: Mapping[str, Change]) -> Iterator[str]:
@@ -247,7 +247,3 @@ def _spent(answers: Answers) -> Section:
 
 def _number(value: float) -> Cell:
     return Cell(figures.number(value), value)
-
-
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"

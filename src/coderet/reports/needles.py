@@ -248,7 +248,7 @@ def _against_windows(benchmark: str, contrasts: Sequence[Contrast]) -> Table:
             Cell(each.ours.context, each.ours.context),
             Cell(each.theirs.context, each.theirs.context),
             Cell(f"{100 * each.value:+.1f}", each.value),
-            Cell("< 0.001" if each.p < 0.001 else f"{each.p:.3f}", each.p),
+            Cell(figures.p_value(each.p), each.p),
         ]
         for each in contrasts
     ]
